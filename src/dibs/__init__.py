@@ -1,0 +1,1 @@
+"""Dibs: a Slack bot for shared team queues, in which every task has at most one owner at a time."""

@@ -1,0 +1,109 @@
+"""The settings: read once from the environment, checked, and never read again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import platformdirs
+
+SLACK_API_URL = "https://slack.com/api/"
+REQUIRED_OF_SLACK = ("SLACK_BOT_TOKEN", "SLACK_SIGNING_SECRET")
+SHORTEST_SWEEP_SECONDS = 1
+HIGHEST_PORT = 65535
+LARGEST_POOL = 200
+
+
+class ConfigError(Exception):
+    """A setting is missing or cannot be used. The message is one line that says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that an installation may set. Times are in seconds.
+
+    `playground` is true only where neither a Slack setting nor a database is named, so that a lost
+    file of settings never turns an installation into a demonstration.
+    """
+
+    slack_bot_token: str = field(default="", repr=False)
+    slack_signing_secret: str = field(default="", repr=False)
+    slack_app_token: str = field(default="", repr=False)
+    slack_api_url: str = SLACK_API_URL
+    database_url: str = field(default="", repr=False)
+    host: str = "127.0.0.1"
+    port: int = 3000
+    data_dir: Path = Path()
+    sweep_seconds: float = 10
+    threads: int = 16
+    playground: bool = False
+
+    @property
+    def embedded_database(self) -> bool:
+        """Whether Dibs runs its own PostgreSQL in `data_dir`."""
+        return not self.database_url
+
+
+def load(environ: Mapping[str, str]) -> Settings:
+    """Read the settings from `environ` (design.md, section 4).
+
+    Raises ConfigError with one line that names the setting and says what to do.
+    """
+
+    def text(name: str, default: str = "") -> str:
+        return environ.get(name, "").strip() or default
+
+    playground = not text("DATABASE_URL") and not any(
+        name.startswith("SLACK_") and value.strip() for name, value in environ.items()
+    )
+    settings = Settings(
+        slack_bot_token=text("SLACK_BOT_TOKEN"),
+        slack_signing_secret=text("SLACK_SIGNING_SECRET"),
+        slack_app_token=text("SLACK_APP_TOKEN"),
+        slack_api_url=text("SLACK_API_URL", SLACK_API_URL).rstrip("/") + "/",
+        database_url=text("DATABASE_URL"),
+        host=text("HOST", "127.0.0.1"),
+        port=_whole_number("PORT", text("PORT", "3000"), 0, HIGHEST_PORT),
+        data_dir=Path(text("DIBS_DATA_DIR") or platformdirs.user_data_dir("dibs", appauthor=False)).expanduser(),
+        sweep_seconds=_seconds("DIBS_SWEEP_SECONDS", text("DIBS_SWEEP_SECONDS", "10")),
+        threads=_whole_number("DIBS_THREADS", text("DIBS_THREADS", "16"), 2, LARGEST_POOL),
+        playground=playground,
+    )
+    if not playground:
+        _require_slack(settings)
+    return settings
+
+
+def _require_slack(settings: Settings) -> None:
+    given = {"SLACK_BOT_TOKEN": settings.slack_bot_token, "SLACK_SIGNING_SECRET": settings.slack_signing_secret}
+    missing = [name for name in REQUIRED_OF_SLACK if not given[name]]
+    if missing:
+        raise ConfigError(
+            f"{' and '.join(missing)} must be set: Dibs has some of its settings but not all. "
+            "Copy the missing value from the app's page in Slack, or unset every SLACK_* variable and "
+            "DATABASE_URL to start the playground."
+        )
+    if settings.slack_app_token:
+        raise ConfigError(
+            "SLACK_APP_TOKEN is set, which asks for Socket Mode, and Socket Mode is not built yet. "
+            "Unset it and let Slack reach Dibs over HTTP."
+        )
+    if not settings.slack_api_url.startswith(("http://", "https://")):
+        raise ConfigError("SLACK_API_URL must start with https:// (or http:// for a stand-in).")
+
+
+def _whole_number(name: str, value: str, low: int, high: int) -> int:
+    if value.isascii() and value.isdigit() and low <= int(value) <= high:
+        return int(value)
+    raise ConfigError(f"{name} must be a whole number from {low} to {high}, and is {value!r}.")
+
+
+def _seconds(name: str, value: str) -> float:
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = -1.0
+    if SHORTEST_SWEEP_SECONDS <= seconds <= 24 * 60 * 60:
+        return seconds
+    raise ConfigError(f"{name} must be a number of seconds from 1 to 86400, and is {value!r}.")

@@ -1,0 +1,1 @@
+"""What Dibs does: one call, one transaction, one Outcome. No Slack words."""

@@ -1,0 +1,1 @@
+"""Pure functions from a task and its facts to Block Kit."""

@@ -1,0 +1,1 @@
+"""What PostgreSQL keeps and decides. No rules of its own, no Slack."""
