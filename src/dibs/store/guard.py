@@ -1,0 +1,189 @@
+"""Statements within a deadline, however the database behaves.
+
+Three things together keep every press under Slack's 3 seconds (design.md, section 2):
+
+- the server's own time-outs end what merely waits, with a definite answer;
+- a watchdog closes the socket of a server that answers nothing at all, since a client that only stops
+  waiting still hangs in its clean-up;
+- after one hang further presses are told so at once, until a probe has worked again; otherwise fifty
+  presses on a few threads queue up behind each other past the 3 seconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from dibs.deadline import Deadline
+from dibs.store.errors import Busy, Lost, NothingSent, Refused, StoreError, sorted_out
+
+_log = logging.getLogger(__name__)
+
+_TICK_SECONDS = 0.05
+_PROBE_EVERY_SECONDS = 0.25
+_PROBE_SECONDS = 1.0
+_ENOUGH_TO_BEGIN_SECONDS = 0.1
+_ENOUGH_TO_TRY_AGAIN_SECONDS = 0.5
+
+Row = sa.RowMapping
+Parameters = Mapping[str, Any]
+
+
+class Guard:
+    """Runs single statements on `engine`. One guard for each engine, shared by all who use it."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+        self._watchdog = _Watchdog()
+        self._lock = threading.Lock()
+        self._away = False
+        self._when_back: list[Callable[[], None]] = []
+
+    @property
+    def away(self) -> bool:
+        """Whether the database hung or could not be reached, and no probe has worked since."""
+        return self._away
+
+    def call_when_back(self, callback: Callable[[], None]) -> None:
+        """Have `callback` called, in a thread of the guard's, each time the database answers again."""
+        self._when_back.append(callback)
+
+    def run(self, statement: sa.Executable, parameters: Parameters, deadline: Deadline) -> Sequence[Row]:
+        """Run one statement in autocommit and return its rows.
+
+        Raises NothingSent, Busy, Refused or Lost (see `dibs.store.errors`), always before the deadline
+        and the watchdog's tick are over.
+        """
+        if self._away:
+            raise NothingSent("the database did not answer a moment ago")
+        if deadline.remaining < _ENOUGH_TO_BEGIN_SECONDS:
+            raise NothingSent("no time was left to ask the database")
+        with self._connection() as connection:
+            hung = False
+            with self._watchdog.watching(connection, deadline) as watch:
+                try:
+                    return connection.execute(statement, parameters).mappings().all()
+                except sa.exc.DBAPIError as error:
+                    hung = watch.fired
+                    failure = sorted_out(error)
+                    if isinstance(failure, Lost):
+                        connection.invalidate(error)
+                    raise failure from error
+                finally:
+                    if hung:
+                        self._went_away()
+
+    def run_once(self, statement: sa.Executable, parameters: Parameters, deadline: Deadline) -> Sequence[Row]:
+        """Like `run`, and once more on a new connection if the first one was lost.
+
+        Only for statements that cannot take effect twice: reads, and writes whose operation id is unique.
+        After a lost connection NothingSent no longer means that nothing happened, so it becomes Lost.
+        """
+        try:
+            return self.run(statement, parameters, deadline)
+        except Lost as first:
+            if self._away or deadline.remaining < _ENOUGH_TO_TRY_AGAIN_SECONDS:
+                raise
+            try:
+                return self.run(statement, parameters, deadline)
+            except (NothingSent, Busy) as second:
+                raise Lost(str(second)) from first
+
+    @contextlib.contextmanager
+    def _connection(self) -> Iterator[sa.Connection]:
+        try:
+            connection = self._engine.connect()
+        except sa.exc.TimeoutError as error:
+            raise NothingSent("every connection to the database is in use") from error
+        except sa.exc.DBAPIError as error:
+            self._went_away()
+            raise NothingSent(str(error.orig)) from error
+        with connection:
+            yield connection
+
+    def _went_away(self) -> None:
+        with self._lock:
+            if self._away:
+                return
+            self._away = True
+        _log.warning("the database does not answer; presses are told so until it does")
+        threading.Thread(target=self._probe_until_back, name="dibs-database-probe", daemon=True).start()
+
+    def _probe_until_back(self) -> None:
+        while not self._probe():
+            time.sleep(_PROBE_EVERY_SECONDS)
+        self._away = False
+        _log.warning("the database answers again")
+        for callback in self._when_back:
+            callback()
+
+    def _probe(self) -> bool:
+        try:
+            with self._engine.connect() as connection:
+                with self._watchdog.watching(connection, Deadline.after(_PROBE_SECONDS)):
+                    try:
+                        connection.execute(sa.text("SELECT 1"))
+                    except sa.exc.DBAPIError as error:
+                        connection.invalidate(error)
+                        return False
+                return True
+        except (sa.exc.DBAPIError, sa.exc.TimeoutError):
+            return False
+
+
+class _Watch:
+    """One statement that must be over by its deadline."""
+
+    def __init__(self, descriptor: int, deadline: Deadline) -> None:
+        self.descriptor = descriptor
+        self.deadline = deadline
+        self.fired = False
+
+    def fire(self) -> None:
+        self.fired = True
+        # A duplicate, so that closing our object leaves the connection's own descriptor to its owner.
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(self.descriptor)) as connected:
+            connected.shutdown(socket.SHUT_RDWR)
+
+
+class _Watchdog:
+    """Closes the sockets of statements whose deadline has passed. Its thread starts with the first one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._watches: set[_Watch] = set()
+        self._running = False
+
+    @contextlib.contextmanager
+    def watching(self, connection: sa.Connection, deadline: Deadline) -> Iterator[_Watch]:
+        raw = connection.connection.dbapi_connection
+        watch = _Watch(raw.fileno() if raw is not None else -1, deadline)
+        with self._lock:
+            self._watches.add(watch)
+            if not self._running:
+                self._running = True
+                threading.Thread(target=self._watch, name="dibs-database-watchdog", daemon=True).start()
+        try:
+            yield watch
+        finally:
+            with self._lock:
+                self._watches.discard(watch)
+
+    def _watch(self) -> None:
+        while True:
+            time.sleep(_TICK_SECONDS)
+            with self._lock:
+                for watch in self._watches:
+                    if not watch.fired and watch.deadline.remaining <= 0:
+                        watch.fire()
+
+
+__all__ = ["Busy", "Guard", "Lost", "NothingSent", "Parameters", "Refused", "Row", "StoreError"]

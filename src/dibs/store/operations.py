@@ -1,0 +1,344 @@
+"""The one conditional write of each operation.
+
+Every operation is one statement with this shape, built from the table in `dibs.domain.transitions`:
+
+    member   the actor's row in the queue, FOR SHARE, where the rule asks for membership
+    locked   the task's row, FOR UPDATE: everything is judged on the row as it stands under the lock
+    seen     the locked row with the database's clock, read after the wait for the lock
+    judged   the first condition that does not hold, or nothing
+    changed  the UPDATE of the task, if nothing stands in the way
+    logged   the event, or the refusal's event
+    carded   the version that the task's card should show
+    ...      what else the operation writes, such as the release card
+
+so the task, its event and its release card stand or fall together in one round trip. `now()` and a
+clock_timestamp() in the conditions of a plain UPDATE are read before the wait for the row lock, which let
+a start through after its lease had ended; hence the MATERIALIZED steps (design.md, section 2).
+
+A subquery on another table sees the snapshot from before the wait. That is safe for external_action:
+whatever writes there adds 1 to the task's version, so an old snapshot always comes with `stale`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+
+import sqlalchemy as sa
+
+from dibs.domain.outcomes import Refusal
+from dibs.domain.task import OPEN_STATUSES, ExternalAnswer, Reason, Standing, State
+from dibs.domain.transitions import RULES, Lease, Operation, Rule, Who
+
+Condition = tuple[Refusal, str]
+"""A refusal, and the SQL on the row `s` that is true where it applies."""
+
+TASK_COLUMNS = (
+    "id, queue_id, number, title, details, state, owner_id, lease_until, version, needs_check, started_before, "
+    "deadline, committed_to, resolution, created_by, created_at, last_kind, last_actor, last_at"
+)
+
+_OPEN = ", ".join(f"'{status}'" for status in sorted(OPEN_STATUSES))
+_OPEN_ACTION = f"SELECT FROM dibs.external_action a WHERE a.task_id = s.id AND a.status IN ({_OPEN})"
+_THE_ACTION = "SELECT FROM dibs.external_action a WHERE a.task_id = s.id AND a.id = :action_id"
+_UNANSWERED = f"EXISTS ({_OPEN_ACTION} AND NOT jsonb_exists(CAST(:answers AS jsonb), CAST(a.id AS text)))"
+_NEW_LEASE = "j.clock + make_interval(secs => q.lease_seconds)"
+
+_MEMBERSHIP: tuple[Condition, ...] = (
+    (Refusal.NOT_A_MEMBER, f"s.standing IS NULL OR s.standing = '{Standing.LEFT}'"),
+    (Refusal.MEMBERSHIP_UNKNOWN, f"s.standing = '{Standing.UNVERIFIED}'"),
+    (Refusal.BOT, f"s.standing = '{Standing.BOT}'"),
+    (Refusal.OTHER_WORKSPACE, f"s.standing = '{Standing.OTHER_WORKSPACE}'"),
+    (Refusal.DEACTIVATED, f"s.standing = '{Standing.DEACTIVATED}'"),
+)
+
+LOOKED_UP_AFRESH = frozenset(refusal for refusal, _ in _MEMBERSHIP)
+"""Refusals that are final only after the person was looked up afresh."""
+
+_RESOLVE_ANSWERS = f"""
+answered AS (
+    UPDATE dibs.external_action a
+    SET status = CAST(:answers AS jsonb) ->> CAST(a.id AS text), answered_by = :actor, answered_at = c.last_at
+    FROM changed c
+    WHERE a.task_id = c.id AND a.status IN ({_OPEN}) AND jsonb_exists(CAST(:answers AS jsonb), CAST(a.id AS text))
+)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """What one operation has beyond its row in the table of transitions."""
+
+    conditions: tuple[Condition, ...] = ()
+    assignments: tuple[str, ...] = ()
+    writes: tuple[str, ...] = field(default=())
+
+
+_SPECIALS: dict[Operation, Special] = {
+    Operation.CLAIM: Special(assignments=("owner_id = :actor",)),
+    Operation.RENEW: Special(),
+    Operation.START: Special(
+        conditions=(
+            (Refusal.NEEDS_CHECK, "s.needs_check AND NOT :confirmed"),
+            (Refusal.ANSWERS_MISSING, f"s.needs_check AND {_UNANSWERED}"),
+        ),
+        assignments=(
+            "needs_check = false",
+            "action_recorded = j.action_recorded AND NOT j.needs_check",
+        ),
+        writes=(_RESOLVE_ANSWERS,),
+    ),
+    Operation.RECORD_ACTION: Special(
+        assignments=("action_recorded = true",),
+        writes=(
+            """
+recorded AS (
+    INSERT INTO dibs.external_action (task_id, number, description, status, recorded_by, recorded_at)
+    SELECT c.id, 1 + coalesce((SELECT max(a.number) FROM dibs.external_action a WHERE a.task_id = c.id), 0),
+           :description, 'in_progress', :actor, c.last_at
+    FROM changed c
+)""",
+        ),
+    ),
+    Operation.RESOLVE_ACTION: Special(
+        conditions=(
+            (Refusal.NO_SUCH_ACTION, f"NOT EXISTS ({_THE_ACTION})"),
+            (Refusal.ACTION_SETTLED, f"NOT EXISTS ({_THE_ACTION} AND a.status IN ({_OPEN}))"),
+        ),
+        writes=(_RESOLVE_ANSWERS,),
+    ),
+    Operation.NOTE: Special(
+        writes=(
+            """
+noted AS (
+    INSERT INTO dibs.task_note (task_id, author_id, text, created_at)
+    SELECT c.id, :actor, :text, c.last_at FROM changed c
+)""",
+        ),
+    ),
+    Operation.COMMIT: Special(assignments=("committed_to = :committed_to",)),
+    Operation.DONE: Special(
+        conditions=((Refusal.ACTION_OPEN, f"EXISTS ({_OPEN_ACTION})"),),
+        assignments=("lease_until = NULL", "resolution = :resolution"),
+    ),
+    Operation.RELEASE: Special(
+        conditions=(
+            (Refusal.REASON_MISSING, "CAST(:reason AS text) IS NULL"),
+            (Refusal.COMMENT_MISSING, f":reason = '{Reason.OTHER}' AND CAST(:comment AS text) IS NULL"),
+            (
+                Refusal.HANDOFF_NOTE_MISSING,
+                f"s.state = '{State.STARTED}' AND CAST(:handoff_note AS text) IS NULL",
+            ),
+            (
+                Refusal.ACTION_UNSTATED,
+                f"CASE WHEN CAST(:external_action AS text) IS NULL "
+                f"THEN s.state = '{State.STARTED}' OR EXISTS ({_OPEN_ACTION}) "
+                f"ELSE :external_action = '{ExternalAnswer.NONE}' AND EXISTS ({_OPEN_ACTION}) END",
+            ),
+        ),
+        assignments=(
+            "owner_id = NULL",
+            "lease_until = NULL",
+            f"started_before = j.started_before OR j.state = '{State.STARTED}'",
+            f"needs_check = j.needs_check OR coalesce(:external_action = '{ExternalAnswer.UNKNOWN}', false)",
+            f"action_recorded = j.action_recorded OR coalesce(:external_action <> '{ExternalAnswer.NONE}', false)",
+        ),
+        writes=(
+            f"""
+answered AS (
+    UPDATE dibs.external_action a
+    SET status = :external_action, answered_by = :actor, answered_at = c.last_at
+    FROM changed c
+    WHERE a.task_id = c.id AND a.status IN ({_OPEN})
+)""",
+            f"""
+recorded AS (
+    INSERT INTO dibs.external_action
+        (task_id, number, description, status, recorded_by, recorded_at, answered_by, answered_at)
+    SELECT c.id, 1 + coalesce((SELECT max(a.number) FROM dibs.external_action a WHERE a.task_id = c.id), 0),
+           :unrecorded, :external_action, :actor, c.last_at, :actor, c.last_at
+    FROM changed c
+    WHERE :external_action <> '{ExternalAnswer.NONE}'
+      AND NOT EXISTS (SELECT FROM dibs.external_action a WHERE a.task_id = c.id AND a.status IN ({_OPEN}))
+)""",
+            """
+handed_back AS (
+    INSERT INTO dibs.release_card
+        (task_id, previous_owner, state_at_release, version_before, version_after,
+         reason, comment, handoff_note, external_action, created_at)
+    SELECT j.id, j.owner_id, j.state, j.version, c.version,
+           :reason, :comment, :handoff_note, :external_action, c.last_at
+    FROM judged j JOIN changed c ON c.id = j.id
+)""",
+        ),
+    ),
+    Operation.CHECK: Special(
+        conditions=(
+            (Refusal.NOT_FLAGGED, "NOT s.needs_check"),
+            (Refusal.ANSWERS_MISSING, _UNANSWERED),
+        ),
+        assignments=("needs_check = false", "action_recorded = false"),
+        writes=(_RESOLVE_ANSWERS,),
+    ),
+}
+
+
+def _who_and_when(rule: Rule) -> list[Condition]:
+    """The conditions that the rule's row in the table stands for, in the order in which they are told."""
+    sources = ", ".join(f"'{state}'" for state in State if state in rule.sources)
+    conditions: list[Condition] = [(Refusal.ALREADY_DONE, f"s.state = '{State.DONE}'")]
+    match rule.who:
+        case Who.ELIGIBLE_MEMBER:
+            conditions += [
+                (Refusal.LEASE_ENDED, "s.lease_until <= s.clock"),
+                (Refusal.ALREADY_YOURS, "s.owner_id = :actor"),
+                (Refusal.HELD, "s.owner_id IS NOT NULL"),
+                (Refusal.STALE, "s.version <> :version"),
+                *_MEMBERSHIP,
+            ]
+        case Who.OWNER_OR_SUPERVISOR:
+            conditions += [
+                (
+                    Refusal.NOT_ALLOWED,
+                    "s.owner_id IS DISTINCT FROM :actor AND NOT coalesce(s.supervisor, false)",
+                ),
+                (Refusal.STALE, "s.version <> :version"),
+            ]
+        case Who.OWNER | Who.SWEEP:
+            conditions += [
+                (Refusal.NOT_HELD, "s.owner_id IS NULL"),
+                (Refusal.HELD, "s.owner_id <> :actor"),
+                (Refusal.STALE, "s.version <> :version"),
+            ]
+    conditions.append((Refusal.WRONG_STATE, f"s.state NOT IN ({sources})"))
+    if rule.lease in (Lease.CURRENT, Lease.RENEWED):
+        conditions.append((Refusal.LEASE_ENDED, "s.lease_until <= s.clock"))
+    return conditions
+
+
+_THE_TASK = "SELECT t.* FROM dibs.task t WHERE t.id = :task_id FOR UPDATE"
+_THE_MEMBER = """
+    SELECT m.standing, m.supervisor FROM dibs.queue_member m
+    WHERE m.user_id = :actor AND m.queue_id = (SELECT t.queue_id FROM dibs.task t WHERE t.id = :task_id)
+    FOR SHARE"""
+
+_LONGEST_WAITING_TASK = f"""
+    SELECT t.* FROM dibs.task t JOIN member m ON m.queue_id = t.queue_id
+    WHERE t.queue_id = ANY(:queue_ids) AND t.state = '{State.QUEUED}'
+    ORDER BY t.created_at, t.id LIMIT 1
+    FOR UPDATE OF t SKIP LOCKED"""
+_ELIGIBLE_MEMBERSHIPS = f"""
+    SELECT m.queue_id, m.standing, m.supervisor FROM dibs.queue_member m
+    WHERE m.user_id = :actor AND m.queue_id = ANY(:queue_ids) AND m.standing = '{Standing.ELIGIBLE}'
+    ORDER BY m.queue_id FOR SHARE"""
+
+
+def _compose(rule: Rule, *, member: str, locked: str, member_joins: str, conditions: list[Condition]) -> str:
+    special = _SPECIALS[rule.operation]
+    asks_member = rule.who in (Who.ELIGIBLE_MEMBER, Who.OWNER_OR_SUPERVISOR)
+    judged = "\n        ".join(f"WHEN {sql} THEN '{refusal}'" for refusal, sql in conditions)
+    assignments = list(special.assignments)
+    if rule.target:
+        assignments.append(f"state = '{rule.target}'")
+    if rule.lease in (Lease.NEW, Lease.RENEWED):
+        assignments.append(f"lease_until = {_NEW_LEASE}")
+    settings = "".join(f", {assignment}" for assignment in assignments)
+    steps = [f"member AS MATERIALIZED ({member}\n)"] if asks_member else []
+    steps += [
+        f"locked AS MATERIALIZED ({locked}\n)",
+        "seen AS MATERIALIZED (\n    SELECT l.*, clock_timestamp() AS clock"
+        + (
+            f", m.standing, m.supervisor\n    FROM locked l LEFT JOIN member m ON {member_joins}\n)"
+            if asks_member
+            else "\n    FROM locked l\n)"
+        ),
+        f"judged AS MATERIALIZED (\n    SELECT s.*, CASE\n        {judged}\n    END AS why\n    FROM seen s\n)",
+        f"""changed AS (
+    UPDATE dibs.task t
+    SET version = j.version + 1, last_kind = '{rule.event}', last_actor = :actor, last_at = j.clock{settings}
+    FROM judged j, dibs.queue q
+    WHERE t.id = j.id AND t.version = j.version AND q.id = j.queue_id AND j.why IS NULL
+    RETURNING t.*
+)""",
+        f"""logged AS (
+    INSERT INTO dibs.event (queue_id, task_id, kind, actor_id, at, version_before, version_after,
+                            version_seen, op_id, why, detail)
+    SELECT j.queue_id, j.id, CASE WHEN j.why IS NULL THEN '{rule.event}' ELSE '{rule.rejection}' END,
+           :actor, j.clock, j.version, j.version + CASE WHEN j.why IS NULL THEN 1 ELSE 0 END,
+           CAST(:version AS integer), :op_id, j.why, CAST(:detail AS jsonb)
+    FROM judged j
+    WHERE j.why IS NULL OR j.why <> ALL(:not_final)
+)""",
+        """carded AS (
+    UPDATE dibs.card d SET wanted_version = c.version, next_try_at = least(d.next_try_at, c.last_at)
+    FROM changed c WHERE d.task_id = c.id
+)""",
+        *(write.strip() for write in special.writes),
+    ]
+    return (
+        "WITH "
+        + ",\n".join(steps)
+        + f"""
+SELECT r.*, q.key AS queue_key
+FROM (SELECT {TASK_COLUMNS}, NULL AS why, last_at AS clock FROM changed
+      UNION ALL
+      SELECT {TASK_COLUMNS}, why, clock FROM judged WHERE why IS NOT NULL) r
+JOIN dibs.queue q ON q.id = r.queue_id"""
+    )
+
+
+@cache
+def conditional_write(operation: Operation) -> sa.TextClause:
+    """The statement that carries out `operation` on one task, or records why it was refused.
+
+    It returns one row: the task as it now stands and `why` (null where it was changed); no row where there
+    is no such task. Where the operation id was used before, the unique constraint on `event` fails it whole.
+    """
+    rule = RULES[operation]
+    conditions = [*_who_and_when(rule), *_SPECIALS[operation].conditions]
+    sql = _compose(rule, member=_THE_MEMBER, locked=_THE_TASK, member_joins="true", conditions=conditions)
+    return _typed(sql)
+
+
+@cache
+def claim_of_longest_waiting() -> sa.TextClause:
+    """The claim of the longest waiting task of several queues; two people at once get two tasks.
+
+    It passes over rows that somebody else has locked, and returns no row where nothing is waiting.
+    """
+    sql = _compose(
+        RULES[Operation.CLAIM],
+        member=_ELIGIBLE_MEMBERSHIPS,
+        locked=_LONGEST_WAITING_TASK,
+        member_joins="m.queue_id = l.queue_id",
+        conditions=[(Refusal.WRONG_STATE, f"s.state <> '{State.QUEUED}'"), *_MEMBERSHIP],
+    )
+    return _typed(sql)
+
+
+_TYPES: dict[str, sa.types.TypeEngine[object]] = {
+    "task_id": sa.BigInteger(),
+    "queue_ids": sa.ARRAY(sa.BigInteger()),
+    "action_id": sa.BigInteger(),
+    "version": sa.Integer(),
+    "actor": sa.Text(),
+    "op_id": sa.Text(),
+    "detail": sa.Text(),
+    "not_final": sa.ARRAY(sa.Text()),
+    "confirmed": sa.Boolean(),
+    "answers": sa.Text(),
+    "description": sa.Text(),
+    "text": sa.Text(),
+    "committed_to": sa.TIMESTAMP(timezone=True),
+    "resolution": sa.Text(),
+    "reason": sa.Text(),
+    "comment": sa.Text(),
+    "handoff_note": sa.Text(),
+    "external_action": sa.Text(),
+    "unrecorded": sa.Text(),
+}
+
+
+def _typed(sql: str) -> sa.TextClause:
+    """Bind every parameter with its type, so that the server never has to guess and plans are reused."""
+    clause = sa.text(sql)
+    return clause.bindparams(*(sa.bindparam(name, type_=_TYPES[name]) for name in clause._bindparams))
