@@ -1,1 +1,9 @@
 """A stand-in for Slack on this machine: a page to press buttons in, and the tests' double."""
+
+from dibs.playground.bot import Answer
+from dibs.playground.clock import Clock
+from dibs.playground.interactions import Result
+from dibs.playground.standin import SlackStandIn
+from dibs.playground.world import Call, Channel, Failure, Person
+
+__all__ = ["Answer", "Call", "Channel", "Clock", "Failure", "Person", "Result", "SlackStandIn"]

@@ -1,0 +1,51 @@
+"""Keeps every web page but the stand-in's own from driving it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+NAMES: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+class LoopbackOnly:
+    """Refuses requests whose Host is no name of this machine, or that another site's page sends.
+
+    The socket is bound to loopback, but a browser on this machine can be led there by any page; a Host under a
+    foreign name, or an Origin other than the stand-in's own, gives that away.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or refuse it."""
+        if scope["type"] == "http" and not _allowed(Headers(scope=scope), scope["server"][1]):
+            refusal = PlainTextResponse("This is only for this machine's own page.", 403)
+            await refusal(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+
+def _allowed(headers: Headers, port: int) -> bool:
+    if not _is_own(f"http://{headers.get('host', '')}", port):
+        return False
+    origin = headers.get("origin")
+    if origin is not None and not _is_own(origin, port):
+        return False
+    return headers.get("sec-fetch-site", "none") in {"none", "same-origin"}
+
+
+def _is_own(url: str, port: int) -> bool:
+    try:
+        parts = urlsplit(url)
+        named = (parts.hostname, parts.port or 80)
+    except ValueError:
+        return False
+    return named[0] in NAMES and named[1] == port

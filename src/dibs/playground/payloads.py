@@ -1,0 +1,144 @@
+"""The requests that Slack sends to a bot, as plain data."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+from dibs.playground import views
+
+if TYPE_CHECKING:
+    from dibs.playground.forms import State
+    from dibs.playground.world import Channel, Person, View, World
+
+Json = dict[str, Any]
+
+VERIFICATION_TOKEN = "legacy-verification-token"  # noqa: S105 - Slack still sends one; nothing may rely on it
+
+
+def common(world: World, kind: str, person: Person) -> Json:
+    """Return what every interaction tells: who acted, in which workspace, on which app."""
+    return {
+        "type": kind,
+        "user": {
+            "id": person.id,
+            "username": person.name.lower(),
+            "name": person.name.lower(),
+            "team_id": person.team_id,
+        },
+        "api_app_id": world.app_id,
+        "token": VERIFICATION_TOKEN,
+        "team": {"id": world.team_id, "domain": world.team_name.lower()},
+        "enterprise": None,
+        "is_enterprise_install": False,
+    }
+
+
+def action(world: World, block_id: str, element: Json, choice: Json | None) -> Json:
+    """Return one entry of `actions`: what was pressed, its value and the press's own timestamp."""
+    names = ("action_id", "type", "value", "text", "style", "confirm", "placeholder")
+    told: Json = {name: copy.deepcopy(element[name]) for name in names if name in element}
+    return told | {"block_id": block_id, "action_ts": world.clock.ts()} | (choice or {})
+
+
+def press_on_message(
+    world: World,
+    person: Person,
+    channel: Channel,
+    message: Json,
+    *,
+    pressed: Json,
+    response_url: str,
+    state: State,
+) -> Json:
+    """Return block_actions for a press on a message."""
+    private = bool(message.get("is_ephemeral"))
+    payload = common(world, "block_actions", person) | {
+        "container": {
+            "type": "message",
+            "message_ts": message["ts"],
+            "channel_id": channel.id,
+            "is_ephemeral": private,
+        },
+        "trigger_id": world.issue_trigger(person.id),
+        "channel": {"id": channel.id, "name": channel.name},
+        "state": {"values": state},
+        "response_url": response_url,
+        "actions": [pressed],
+    }
+    if not private:
+        payload["message"] = copy.deepcopy(message)
+    return payload
+
+
+def press_in_view(world: World, person: Person, view: View, pressed: Json) -> Json:
+    """Return block_actions for a press in a modal or in the Home tab."""
+    return common(world, "block_actions", person) | {
+        "container": {"type": "view", "view_id": view.id},
+        "trigger_id": world.issue_trigger(person.id, view.id),
+        "view": views.as_json(world, view),
+        "actions": [pressed],
+    }
+
+
+def submission(world: World, person: Person, view: View) -> Json:
+    """Return view_submission for a modal with what was typed into it."""
+    return common(world, "view_submission", person) | {
+        "trigger_id": world.issue_trigger(person.id, view.id),
+        "view": views.as_json(world, view),
+        "response_urls": [],
+    }
+
+
+def closing(world: World, person: Person, view: View, *, cleared: bool) -> Json:
+    """Return view_closed for a modal that its person left."""
+    return common(world, "view_closed", person) | {
+        "view": views.as_json(world, view),
+        "is_cleared": cleared,
+    }
+
+
+def command(
+    world: World, person: Person, channel: Channel, *, name: str, text: str, response_url: str
+) -> Json:
+    """Return a slash command, as a form."""
+    return {
+        "token": VERIFICATION_TOKEN,
+        "team_id": world.team_id,
+        "team_domain": world.team_name.lower(),
+        "channel_id": channel.id,
+        "channel_name": channel.name,
+        "user_id": person.id,
+        "user_name": person.name.lower(),
+        "command": name,
+        "text": text,
+        "api_app_id": world.app_id,
+        "is_enterprise_install": "false",
+        "response_url": response_url,
+        "trigger_id": world.issue_trigger(person.id),
+    }
+
+
+def event(world: World, told: Json) -> Json:
+    """Return an Events API request about one thing that happened."""
+    at = world.clock.ts()
+    return {
+        "token": VERIFICATION_TOKEN,
+        "team_id": world.team_id,
+        "context_team_id": world.team_id,
+        "api_app_id": world.app_id,
+        "event": {**told, "event_ts": at},
+        "type": "event_callback",
+        "event_id": world.new_id("Ev"),
+        "event_time": int(float(at)),
+        "authorizations": [
+            {
+                "enterprise_id": None,
+                "team_id": world.team_id,
+                "user_id": world.bot_user_id,
+                "is_bot": True,
+                "is_enterprise_install": False,
+            }
+        ],
+        "is_ext_shared_channel": False,
+    }

@@ -1,0 +1,263 @@
+"""What there is in the stand-in's workspace: people, channels, messages, views, and what was handed out.
+
+One lock guards all of it. Whoever holds it never calls the bot.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import secrets
+import threading
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from dibs.playground.blockkit import fill_in_ids
+from dibs.playground.clock import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+Json = dict[str, Any]
+
+SYSTEM_USER: Final = "USLACKBOT"
+PRESSES_KEPT: Final = 30
+
+
+@dataclass
+class Person:
+    """Somebody in the workspace, or somebody of another one."""
+
+    id: str
+    name: str
+    team_id: str
+    tz: str = "Etc/UTC"
+    is_bot: bool = False
+    deleted: bool = False
+
+
+@dataclass
+class Channel:
+    """A channel or a direct message with the bot: its members and its messages, oldest first."""
+
+    id: str
+    name: str
+    is_im: bool = False
+    is_private: bool = False
+    is_archived: bool = False
+    members: list[str] = field(default_factory=list)
+    messages: dict[str, Json] = field(default_factory=dict)
+
+
+@dataclass
+class Ephemeral:
+    """A message that one person sees, until they reload."""
+
+    user: str
+    channel: str
+    message: Json
+
+
+@dataclass
+class Trigger:
+    """A trigger_id: who acted, in which view, and whether it was exchanged already."""
+
+    user: str
+    issued: float
+    view_id: str | None
+    exchanged: bool = False
+
+
+@dataclass
+class ResponseUrl:
+    """A response_url: where its answers go and how often it was used."""
+
+    user: str
+    channel: str
+    issued: float
+    message_ts: str | None
+    uses: int = 0
+
+
+@dataclass
+class View:
+    """A modal or a Home tab as it stands, with what was typed into it."""
+
+    id: str
+    user: str
+    body: Json
+    hash: str
+    root_id: str
+    previous_id: str | None = None
+    state: dict[str, dict[str, Json]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Slack's failure mark: it stands beside what was pressed, for the person who pressed it."""
+
+    user: str
+    container: str
+    block_id: str
+    action_id: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Press:
+    """One request to the bot, as the page's strip shows it."""
+
+    at: float
+    who: str
+    what: str
+    status: int
+    milliseconds: float
+    words: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request of the bot: a Web API method or a response_url, and what it was answered."""
+
+    method: str
+    params: Json
+    response: Json
+    at: float
+
+
+class World:
+    """Everything that the stand-in remembers."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self.clock = clock or Clock()
+        self.lock = threading.RLock()
+        self.version = 0
+        self.team_id = "T0PLAY"
+        self.team_name = "Playground"
+        self.app_id = "A0PLAY"
+        self.bot_id = "B0PLAY"
+        self.bot_user_id = "U0BOT"
+        self.people: dict[str, Person] = {}
+        self.channels: dict[str, Channel] = {}
+        self.ephemerals: list[Ephemeral] = []
+        self.stacks: dict[str, list[View]] = {}
+        self.homes: dict[str, View] = {}
+        self.triggers: dict[str, Trigger] = {}
+        self.response_urls: dict[str, ResponseUrl] = {}
+        self.failures: list[Failure] = []
+        self.presses: deque[Press] = deque(maxlen=PRESSES_KEPT)
+        self.calls: list[Call] = []
+        self._numbers = itertools.count(1)
+        self._listeners: list[Callable[[], None]] = []
+        self._add_bot("Dibs")
+
+    def _add_bot(self, name: str) -> None:
+        self.people[self.bot_user_id] = Person(self.bot_user_id, name, self.team_id, is_bot=True)
+
+    def new_id(self, prefix: str) -> str:
+        """Return an id that was never used, in Slack's form."""
+        return f"{prefix}0PLAY{next(self._numbers):04d}"
+
+    def fresh_ids(self) -> Iterator[str]:
+        """Yield ids for blocks and elements that came without one."""
+        return (secrets.token_urlsafe(4) for _ in itertools.count())
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Have the listener called, under the lock, after every change."""
+        self._listeners.append(listener)
+
+    def changed(self) -> None:
+        """Tell whoever watches that something is new. Called under the lock."""
+        self.version += 1
+        for listener in self._listeners:
+            listener()
+
+    def direct_channel(self, user: str) -> Channel:
+        """Return the direct message between a person and the bot, opening it if it is not there."""
+        with self.lock:
+            for channel in self.channels.values():
+                if channel.is_im and user in channel.members:
+                    return channel
+            channel = Channel(self.new_id("D"), "directmessage", is_im=True, members=[user, self.bot_user_id])
+            self.channels[channel.id] = channel
+            self.changed()
+            return channel
+
+    def compose(self, *, text: str, blocks: list[Json] | None = None, user: str | None = None) -> Json:
+        """Return a message as it is stored: stamped, signed by its author, its blocks with ids."""
+        author = user or self.bot_user_id
+        message: Json = {"type": "message", "user": author, "ts": self.clock.ts(), "text": text}
+        if author == self.bot_user_id:
+            message |= {"bot_id": self.bot_id, "app_id": self.app_id, "team": self.team_id}
+        if blocks:
+            message["blocks"] = fill_in_ids(copy.deepcopy(blocks), self.fresh_ids())
+        return message
+
+    def post(self, channel: Channel, message: Json) -> Json:
+        """Put a message at the end of a channel."""
+        with self.lock:
+            channel.messages[message["ts"]] = message
+            self.changed()
+            return message
+
+    def replace(self, message: Json, *, text: str, blocks: list[Json] | None) -> Json:
+        """Give a message new content; blocks that are not sent again are gone."""
+        with self.lock:
+            message["text"] = text
+            message.pop("blocks", None)
+            if blocks:
+                message["blocks"] = fill_in_ids(copy.deepcopy(blocks), self.fresh_ids())
+            message["edited"] = {"user": self.bot_user_id, "ts": self.clock.ts()}
+            self.changed()
+            return message
+
+    def whisper(self, user: str, channel: str, message: Json) -> Json:
+        """Show a message to one person only."""
+        with self.lock:
+            message |= {"is_ephemeral": True, "channel": channel}
+            self.ephemerals.append(Ephemeral(user, channel, message))
+            self.changed()
+            return message
+
+    def ephemeral(self, user: str, ts: str) -> Ephemeral | None:
+        """Find the private message that a person sees under a timestamp."""
+        return next((e for e in self.ephemerals if e.user == user and e.message["ts"] == ts), None)
+
+    def issue_trigger(self, user: str, view_id: str | None = None) -> str:
+        """Hand out a trigger_id, which works once and for a few seconds."""
+        with self.lock:
+            trigger_id = f"{self.clock.ts()}.{secrets.token_hex(8)}"
+            self.triggers[trigger_id] = Trigger(user, self.clock.now(), view_id)
+            return trigger_id
+
+    def issue_response_url(self, user: str, channel: str, message_ts: str | None = None) -> str:
+        """Hand out the last part of a response_url."""
+        with self.lock:
+            token = secrets.token_urlsafe(12)
+            self.response_urls[token] = ResponseUrl(user, channel, self.clock.now(), message_ts)
+            return token
+
+    def mark_failure(self, failure: Failure) -> None:
+        """Put the failure mark beside what was pressed."""
+        with self.lock:
+            self.clear_failure(failure.user, failure.container, failure.block_id, failure.action_id)
+            self.failures.append(failure)
+            self.changed()
+
+    def clear_failure(self, user: str, container: str, block_id: str, action_id: str) -> None:
+        """Take the failure mark away, because the same thing is pressed again."""
+        with self.lock:
+            key = (user, container, block_id, action_id)
+            before = len(self.failures)
+            self.failures[:] = [
+                f for f in self.failures if (f.user, f.container, f.block_id, f.action_id) != key
+            ]
+            if len(self.failures) != before:
+                self.changed()
+
+    def note_press(self, press: Press) -> None:
+        """Remember a request to the bot for the page's strip."""
+        with self.lock:
+            self.presses.append(press)
+            self.changed()
