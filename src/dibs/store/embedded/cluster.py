@@ -7,13 +7,14 @@ import secrets
 import shutil
 import subprocess
 import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dibs.store.embedded.errors import EmbeddedPostgresError, advice, explained
 from dibs.store.embedded.process import child_environment, launch_command
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dibs.store.embedded.account import Account
     from dibs.store.embedded.binaries import Binaries
 
@@ -73,18 +74,28 @@ def create(
 def password_in(file: Path, *, create: bool) -> str:
     """Read the password from `file`, which only its owner may read; `create` makes one that is missing."""
     with explained(f"The file {file} cannot be used"):
-        if not file.exists():
-            if not create:
-                raise EmbeddedPostgresError(
-                    f"The file {file} is missing, and without it the database beside it cannot be entered. "
-                    "Put it back from a backup, or set DIBS_DATA_DIR to another folder."
-                )
-            with tempfile.NamedTemporaryFile("w", dir=file.parent, prefix=file.name, delete=False) as fresh:
-                fresh.write(secrets.token_urlsafe(24))
-                fresh.flush()
-                os.fsync(fresh.fileno())
-            Path(fresh.name).rename(file)
-        return file.read_text().strip()
+        known = file.read_text().strip() if file.exists() else ""
+        if known:
+            return known
+        if not create:
+            raise EmbeddedPostgresError(
+                f"The file {file} is missing or empty, and the database beside it opens to nothing else. "
+                "Put it back from a backup, or set DIBS_DATA_DIR to another folder."
+            )
+        return _new_password(file)
+
+
+def _new_password(file: Path) -> str:
+    password = secrets.token_urlsafe(24)
+    fresh = file.with_name(file.name + ".new")
+    fresh.unlink(missing_ok=True)
+    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(fd, "w") as content:
+        content.write(password)
+        content.flush()
+        os.fsync(fd)
+    fresh.rename(file)
+    return password
 
 
 def _run_initdb(

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import Future
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -73,34 +74,44 @@ class ServerProcess:
                 return
 
     def _attend(self, started: Future[subprocess.Popen[bytes]]) -> None:
-        try:
-            # In a session of its own it does not get the terminal's Ctrl-C: the bot stops it, as the last.
-            process = subprocess.Popen(  # noqa: S603 (a fixed program, without a shell)
-                self._command,
-                cwd=self._folder,
-                env=child_environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=self._log,
-                stderr=self._log,
-                pass_fds=(self._lock_fd,),
-                start_new_session=True,
-            )
-        except OSError as error:
-            started.set_exception(error)
-            return
-        watcher = None if KERNEL_ENDS_CHILDREN else _start_watcher(process.pid)
-        started.set_result(process)
-        process.wait()
-        if watcher is not None:
-            with watcher:
-                watcher.kill()
+        with ExitStack() as ended:
+            try:
+                watcher = None if KERNEL_ENDS_CHILDREN else ended.enter_context(_start_watcher())
+                process = self._start_server()
+            except OSError as error:
+                started.set_exception(error)
+                return
+            if watcher is not None:
+                ended.callback(watcher.kill)
+                _tell(watcher, process.pid)
+            started.set_result(process)
+            process.wait()
+
+    def _start_server(self) -> subprocess.Popen[bytes]:
+        # In a session of its own it does not get the terminal's Ctrl-C: the bot stops it, as the last.
+        return subprocess.Popen(  # noqa: S603 (a fixed program, without a shell)
+            self._command,
+            cwd=self._folder,
+            env=child_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+            pass_fds=(self._lock_fd,),
+            start_new_session=True,
+        )
 
 
-def _start_watcher(pid: int) -> subprocess.Popen[bytes]:
+def _start_watcher() -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # noqa: S603 (a fixed program, without a shell)
-        [sys.executable, "-I", "-S", str(HERE / "watch.py"), str(pid)],
+        [sys.executable, "-I", "-S", str(HERE / "watch.py")],
         cwd="/",
         env=child_environment(),
         stdin=subprocess.PIPE,
         start_new_session=True,
     )
+
+
+def _tell(watcher: subprocess.Popen[bytes], pid: int) -> None:
+    if watcher.stdin is not None:
+        watcher.stdin.write(str(pid).encode())
+        watcher.stdin.flush()

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 DATABASE = "dibs"
-PORT = 5432
-SOCKET = f".s.PGSQL.{PORT}"
 # The shorter of Linux's and macOS's limits on the path of a Unix socket.
 LONGEST_SOCKET_PATH = 103
 LARGEST_LOG = 8 * 1024 * 1024
@@ -37,7 +35,7 @@ STATUS_LINE = 8
 
 SETTINGS: Mapping[str, str] = {
     "listen_addresses": "",
-    "port": str(PORT),
+    "port": "5432",
     "unix_socket_directories": ".",
     "unix_socket_permissions": "0700",
     "max_connections": "100",
@@ -81,6 +79,7 @@ class EmbeddedPostgres:
         self._log = self._data_dir / "postgres.log"
         self._settings = {**SETTINGS, "fsync": "on" if fsync else "off", **(extra_settings or {})}
         self._fsync = fsync
+        self._socket = f".s.PGSQL.{self._settings['port']}"
         self._process: ServerProcess | None = None
         self._url = ""
         self._held = ExitStack()
@@ -107,11 +106,12 @@ class EmbeddedPostgres:
     def start(self) -> str:
         """Start the server, create what is missing, and return `url` when the database answers.
 
-        Raises EmbeddedPostgresError, with nothing left running and nothing half made. Started already, it
-        returns `url` at once.
+        Raises EmbeddedPostgresError, with nothing left running and nothing half made. A server that runs
+        is left alone, and one that has died is started again.
         """
-        if self._process is not None:
+        if self._process is not None and not self._process.wait(0):
             return self._url
+        self.stop()
         if sys.platform == "win32":
             raise EmbeddedPostgresError(
                 "Dibs' own PostgreSQL runs on Linux and macOS only. Set DATABASE_URL to a PostgreSQL server."
@@ -158,7 +158,7 @@ class EmbeddedPostgres:
         held.callback(self._stop_process)
         server_lock.name_holder(self._process.pid)
         self._wait_until_ready(self._process)
-        return _ensure_database(address, password)
+        return self._ensure_database(address, password)
 
     def _lock_folder(self, held: ExitStack) -> None:
         lock = FileLock(self._data_dir / "dibs.lock")
@@ -190,12 +190,12 @@ class EmbeddedPostgres:
         The lock has told that none does. The process number in these files may meanwhile be that of
         another process, which happens at once where the bot is process 1 of a container.
         """
-        for name in ("postmaster.pid", SOCKET, f"{SOCKET}.lock"):
+        for name in ("postmaster.pid", self._socket, f"{self._socket}.lock"):
             (self._cluster / name).unlink(missing_ok=True)
 
     def _short_socket_folder(self, held: ExitStack) -> Path:
         """Return the socket's folder, by a short name where its own is too long or not one libpq can take."""
-        path = os.fsencode(self._cluster / SOCKET)
+        path = os.fsencode(self._cluster / self._socket)
         if len(path) <= LONGEST_SOCKET_PATH and b"," not in path:
             return self._cluster
         short = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="dibs-"))) / "socket"
@@ -247,17 +247,18 @@ class EmbeddedPostgres:
         complaints = [line for line in lines if "FATAL: " in line or "PANIC: " in line]
         return (complaints or lines or ["it said nothing"])[-1].strip().rstrip(".")
 
-
-def _ensure_database(socket_folder: Path, password: str) -> str:
-    """Create the database unless it is there, and return its address."""
-    where = urlencode({"host": str(socket_folder), "port": PORT}, quote_via=quote)
-    server = f"postgresql://{cluster.SUPERUSER}:{quote(password, safe='')}@"
-    try:
-        with psycopg.connect(f"{server}/postgres?{where}", autocommit=True) as connection:
-            known = connection.execute("SELECT FROM pg_database WHERE datname = %s", (DATABASE,)).fetchone()
-            if known is None:
-                connection.execute(f"CREATE DATABASE {DATABASE}")
-    except psycopg.Error as error:
-        reason = " ".join(str(error).split()).rstrip(".")
-        raise EmbeddedPostgresError(f"Dibs' own PostgreSQL runs but refuses Dibs: {reason}.") from error
-    return f"{server}/{DATABASE}?{where}"
+    def _ensure_database(self, socket_folder: Path, password: str) -> str:
+        """Create the database unless it is there, and return its address."""
+        where = urlencode({"host": str(socket_folder), "port": self._settings["port"]}, quote_via=quote)
+        server = f"postgresql://{cluster.SUPERUSER}:{quote(password, safe='')}@"
+        try:
+            with psycopg.connect(f"{server}/postgres?{where}", autocommit=True) as connection:
+                known = connection.execute(
+                    "SELECT FROM pg_database WHERE datname = %s", (DATABASE,)
+                ).fetchone()
+                if known is None:
+                    connection.execute(f"CREATE DATABASE {DATABASE}")
+        except psycopg.Error as error:
+            reason = " ".join(str(error).split()).rstrip(".")
+            raise EmbeddedPostgresError(f"Dibs' own PostgreSQL runs but refuses Dibs: {reason}.") from error
+        return f"{server}/{DATABASE}?{where}"
