@@ -65,7 +65,9 @@ def load(environ: Mapping[str, str]) -> Settings:
         database_url=text("DATABASE_URL"),
         host=text("HOST", "127.0.0.1"),
         port=_whole_number("PORT", text("PORT", "3000"), 0, HIGHEST_PORT),
-        data_dir=Path(text("DIBS_DATA_DIR") or platformdirs.user_data_dir("dibs", appauthor=False)).expanduser(),
+        data_dir=Path(
+            text("DIBS_DATA_DIR") or platformdirs.user_data_dir("dibs", appauthor=False)
+        ).expanduser(),
         sweep_seconds=_seconds("DIBS_SWEEP_SECONDS", text("DIBS_SWEEP_SECONDS", "10")),
         threads=_whole_number("DIBS_THREADS", text("DIBS_THREADS", "16"), 2, LARGEST_POOL),
         playground=playground,
@@ -76,7 +78,10 @@ def load(environ: Mapping[str, str]) -> Settings:
 
 
 def _require_slack(settings: Settings) -> None:
-    given = {"SLACK_BOT_TOKEN": settings.slack_bot_token, "SLACK_SIGNING_SECRET": settings.slack_signing_secret}
+    given = {
+        "SLACK_BOT_TOKEN": settings.slack_bot_token,
+        "SLACK_SIGNING_SECRET": settings.slack_signing_secret,
+    }
     missing = [name for name in REQUIRED_OF_SLACK if not given[name]]
     if missing:
         raise ConfigError(

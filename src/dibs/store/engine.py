@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL: the primary only, autocommit at READ COMMITTED, with the server's own time-outs."""
+"""Connections to PostgreSQL: the primary only, autocommit at READ COMMITTED, time-outs on the server."""
 
 from __future__ import annotations
 

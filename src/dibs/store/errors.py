@@ -53,8 +53,13 @@ class Lost(StoreError):
 def sorted_out(error: sa.exc.DBAPIError) -> StoreError:
     """The StoreError that tells what is known after `error`, which arose while a statement was running."""
     cause = error.orig
-    state = getattr(cause, "sqlstate", None)
-    if not isinstance(cause, psycopg.Error) or state is None or state.startswith(_LOST_STATES):
+    if not isinstance(cause, psycopg.Error):
+        return Lost(str(cause))
+    state = cause.sqlstate
+    if state is None:
+        # psycopg itself refused: a value that cannot be sent, or a connection that broke.
+        return Refused(str(cause)) if isinstance(cause, psycopg.DataError) else Lost(str(cause))
+    if state.startswith(_LOST_STATES):
         return Lost(str(cause))
     if state in _BUSY_STATES:
         return Busy(str(cause))

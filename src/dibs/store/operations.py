@@ -21,6 +21,7 @@ whatever writes there adds 1 to the task's version, so an old snapshot always co
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -29,13 +30,15 @@ import sqlalchemy as sa
 from dibs.domain.outcomes import Refusal
 from dibs.domain.task import OPEN_STATUSES, ExternalAnswer, Reason, Standing, State
 from dibs.domain.transitions import RULES, Lease, Operation, Rule, Who
+from dibs.store.members import REFUSAL
 
 Condition = tuple[Refusal, str]
 """A refusal, and the SQL on the row `s` that is true where it applies."""
 
 TASK_COLUMNS = (
-    "id, queue_id, number, title, details, state, owner_id, lease_until, version, needs_check, started_before, "
-    "deadline, committed_to, resolution, created_by, created_at, last_kind, last_actor, last_at"
+    "id, queue_id, number, title, details, state, owner_id, lease_until, version, needs_check, "
+    "started_before, deadline, committed_to, resolution, created_by, created_at, "
+    "last_kind, last_actor, last_at"
 )
 
 _OPEN = ", ".join(f"'{status}'" for status in sorted(OPEN_STATUSES))
@@ -45,11 +48,9 @@ _UNANSWERED = f"EXISTS ({_OPEN_ACTION} AND NOT jsonb_exists(CAST(:answers AS jso
 _NEW_LEASE = "j.clock + make_interval(secs => q.lease_seconds)"
 
 _MEMBERSHIP: tuple[Condition, ...] = (
-    (Refusal.NOT_A_MEMBER, f"s.standing IS NULL OR s.standing = '{Standing.LEFT}'"),
-    (Refusal.MEMBERSHIP_UNKNOWN, f"s.standing = '{Standing.UNVERIFIED}'"),
-    (Refusal.BOT, f"s.standing = '{Standing.BOT}'"),
-    (Refusal.OTHER_WORKSPACE, f"s.standing = '{Standing.OTHER_WORKSPACE}'"),
-    (Refusal.DEACTIVATED, f"s.standing = '{Standing.DEACTIVATED}'"),
+    (Refusal.MEMBERSHIP_UNKNOWN, f"NOT :looked_up AND s.standing IS DISTINCT FROM '{Standing.ELIGIBLE}'"),
+    (Refusal.NOT_A_MEMBER, "s.standing IS NULL"),
+    *((refusal, f"s.standing = '{standing}'") for standing, refusal in REFUSAL.items()),
 )
 
 LOOKED_UP_AFRESH = frozenset(refusal for refusal, _ in _MEMBERSHIP)
@@ -60,7 +61,8 @@ answered AS (
     UPDATE dibs.external_action a
     SET status = CAST(:answers AS jsonb) ->> CAST(a.id AS text), answered_by = :actor, answered_at = c.last_at
     FROM changed c
-    WHERE a.task_id = c.id AND a.status IN ({_OPEN}) AND jsonb_exists(CAST(:answers AS jsonb), CAST(a.id AS text))
+    WHERE a.task_id = c.id AND a.status IN ({_OPEN})
+      AND jsonb_exists(CAST(:answers AS jsonb), CAST(a.id AS text))
 )"""
 
 
@@ -88,13 +90,14 @@ _SPECIALS: dict[Operation, Special] = {
         writes=(_RESOLVE_ANSWERS,),
     ),
     Operation.RECORD_ACTION: Special(
+        conditions=((Refusal.TEXT_MISSING, "CAST(:description AS text) IS NULL"),),
         assignments=("action_recorded = true",),
         writes=(
             """
 recorded AS (
-    INSERT INTO dibs.external_action (task_id, number, description, status, recorded_by, recorded_at)
+    INSERT INTO dibs.external_action (task_id, number, version, description, status, recorded_by, recorded_at)
     SELECT c.id, 1 + coalesce((SELECT max(a.number) FROM dibs.external_action a WHERE a.task_id = c.id), 0),
-           :description, 'in_progress', :actor, c.last_at
+           c.version, :description, 'in_progress', :actor, c.last_at
     FROM changed c
 )""",
         ),
@@ -107,11 +110,12 @@ recorded AS (
         writes=(_RESOLVE_ANSWERS,),
     ),
     Operation.NOTE: Special(
+        conditions=((Refusal.TEXT_MISSING, "CAST(:text AS text) IS NULL"),),
         writes=(
             """
 noted AS (
-    INSERT INTO dibs.task_note (task_id, author_id, text, created_at)
-    SELECT c.id, :actor, :text, c.last_at FROM changed c
+    INSERT INTO dibs.task_note (task_id, version, author_id, text, created_at)
+    SELECT c.id, c.version, :actor, :text, c.last_at FROM changed c
 )""",
         ),
     ),
@@ -122,7 +126,7 @@ noted AS (
     ),
     Operation.RELEASE: Special(
         conditions=(
-            (Refusal.REASON_MISSING, "CAST(:reason AS text) IS NULL"),
+            (Refusal.REASON_MISSING, "CAST(:reason AS text) IS NULL OR :reason <> ALL(:reasons)"),
             (Refusal.COMMENT_MISSING, f":reason = '{Reason.OTHER}' AND CAST(:comment AS text) IS NULL"),
             (
                 Refusal.HANDOFF_NOTE_MISSING,
@@ -130,9 +134,9 @@ noted AS (
             ),
             (
                 Refusal.ACTION_UNSTATED,
-                f"CASE WHEN CAST(:external_action AS text) IS NULL "
-                f"THEN s.state = '{State.STARTED}' OR EXISTS ({_OPEN_ACTION}) "
-                f"ELSE :external_action = '{ExternalAnswer.NONE}' AND EXISTS ({_OPEN_ACTION}) END",
+                f"""CASE WHEN CAST(:external_action AS text) IS NULL
+                    THEN s.state = '{State.STARTED}' OR EXISTS ({_OPEN_ACTION})
+                    ELSE :external_action = '{ExternalAnswer.NONE}' AND EXISTS ({_OPEN_ACTION}) END""",
             ),
         ),
         assignments=(
@@ -140,7 +144,10 @@ noted AS (
             "lease_until = NULL",
             f"started_before = j.started_before OR j.state = '{State.STARTED}'",
             f"needs_check = j.needs_check OR coalesce(:external_action = '{ExternalAnswer.UNKNOWN}', false)",
-            f"action_recorded = j.action_recorded OR coalesce(:external_action <> '{ExternalAnswer.NONE}', false)",
+            (
+                "action_recorded = j.action_recorded "
+                f"OR coalesce(:external_action <> '{ExternalAnswer.NONE}', false)"
+            ),
         ),
         writes=(
             f"""
@@ -153,9 +160,9 @@ answered AS (
             f"""
 recorded AS (
     INSERT INTO dibs.external_action
-        (task_id, number, description, status, recorded_by, recorded_at, answered_by, answered_at)
+        (task_id, number, version, description, status, recorded_by, recorded_at, answered_by, answered_at)
     SELECT c.id, 1 + coalesce((SELECT max(a.number) FROM dibs.external_action a WHERE a.task_id = c.id), 0),
-           :unrecorded, :external_action, :actor, c.last_at, :actor, c.last_at
+           c.version, :unrecorded, :external_action, :actor, c.last_at, :actor, c.last_at
     FROM changed c
     WHERE :external_action <> '{ExternalAnswer.NONE}'
       AND NOT EXISTS (SELECT FROM dibs.external_action a WHERE a.task_id = c.id AND a.status IN ({_OPEN}))
@@ -251,10 +258,16 @@ def _compose(rule: Rule, *, member: str, locked: str, member_joins: str, conditi
             if asks_member
             else "\n    FROM locked l\n)"
         ),
-        f"judged AS MATERIALIZED (\n    SELECT s.*, CASE\n        {judged}\n    END AS why\n    FROM seen s\n)",
+        f"""judged AS MATERIALIZED (
+    SELECT s.*, CASE
+        {judged}
+    END AS why
+    FROM seen s
+)""",
         f"""changed AS (
     UPDATE dibs.task t
-    SET version = j.version + 1, last_kind = '{rule.event}', last_actor = :actor, last_at = j.clock{settings}
+    SET version = j.version + 1,
+        last_kind = '{rule.event}', last_actor = :actor, last_at = j.clock{settings}
     FROM judged j, dibs.queue q
     WHERE t.id = j.id AND t.version = j.version AND q.id = j.queue_id AND j.why IS NULL
     RETURNING t.*
@@ -324,6 +337,7 @@ _TYPES: dict[str, sa.types.TypeEngine[object]] = {
     "op_id": sa.Text(),
     "detail": sa.Text(),
     "not_final": sa.ARRAY(sa.Text()),
+    "looked_up": sa.Boolean(),
     "confirmed": sa.Boolean(),
     "answers": sa.Text(),
     "description": sa.Text(),
@@ -331,6 +345,7 @@ _TYPES: dict[str, sa.types.TypeEngine[object]] = {
     "committed_to": sa.TIMESTAMP(timezone=True),
     "resolution": sa.Text(),
     "reason": sa.Text(),
+    "reasons": sa.ARRAY(sa.Text()),
     "comment": sa.Text(),
     "handoff_note": sa.Text(),
     "external_action": sa.Text(),
@@ -340,5 +355,5 @@ _TYPES: dict[str, sa.types.TypeEngine[object]] = {
 
 def _typed(sql: str) -> sa.TextClause:
     """Bind every parameter with its type, so that the server never has to guess and plans are reused."""
-    clause = sa.text(sql)
-    return clause.bindparams(*(sa.bindparam(name, type_=_TYPES[name]) for name in clause._bindparams))
+    names = set(re.findall(r":([a-z_]+)", sql))
+    return sa.text(sql).bindparams(*(sa.bindparam(name, type_=_TYPES[name]) for name in sorted(names)))

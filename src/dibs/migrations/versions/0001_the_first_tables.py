@@ -311,6 +311,7 @@ def upgrade() -> None:
         sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
         sa.Column("task_id", sa.BigInteger(), nullable=False),
         sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("version", sa.Integer(), nullable=False, comment="the task's, after it was recorded"),
         sa.Column("description", sa.Text(), nullable=False),
         sa.Column("status", sa.Text(), nullable=False),
         sa.Column("recorded_by", sa.Text(), nullable=False),
@@ -380,6 +381,7 @@ def upgrade() -> None:
         "task_note",
         sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
         sa.Column("task_id", sa.BigInteger(), nullable=False),
+        sa.Column("version", sa.Integer(), nullable=False, comment="the task's, after it was written"),
         sa.Column("author_id", sa.Text(), nullable=False),
         sa.Column("text", sa.Text(), nullable=False),
         sa.Column(

@@ -1,0 +1,101 @@
+"""What a queue is, and what is known of a task beside its own row."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from dibs.domain.task import ExternalAction, Task
+
+KEY_FORM = re.compile(r"[A-Z][A-Z0-9]{1,9}")
+"""A queue's key: two to ten capital letters and digits, a letter first."""
+
+DEFAULT_LEASE_MINUTES = 30
+LONGEST_LEASE_MINUTES = 7 * 24 * 60
+DEFAULT_SPIKE_LIMIT = 10
+DEFAULT_SPIKE_MINUTES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A list of tasks worked by one team, shown in one channel."""
+
+    id: int
+    workspace: str
+    key: str
+    name: str
+    channel_id: str
+    lease_seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewQueue:
+    """What somebody asks for who makes a queue. `lease_seconds` and the spike's numbers are positive."""
+
+    workspace: str
+    channel_id: str
+    key: str
+    name: str
+    lease_seconds: int
+    created_by: str
+    supervisors: tuple[str, ...] = ()
+    eligible_group: str | None = None
+    alert_channel: str | None = None
+    spike_limit: int = DEFAULT_SPIKE_LIMIT
+    spike_minutes: int = DEFAULT_SPIKE_MINUTES
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """What the last person who handed a task back left for the next owner."""
+
+    by: str
+    at: datetime
+    reason: str
+    comment: str | None
+    note: str | None
+    external_action: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A working note."""
+
+    author_id: str
+    text: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened to a task, or was refused. `actor_id` None is the sweep."""
+
+    kind: str
+    actor_id: str | None
+    at: datetime
+    version_before: int | None
+    version_after: int | None
+    version_seen: int | None
+    why: str | None
+    detail: dict[str, Any] | None
+    text: str | None
+    """The note, the action's description or the handoff note that the event came with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything that a task's card shows."""
+
+    task: Task
+    channel_id: str
+    actions: tuple[ExternalAction, ...] = ()
+    """All external actions, oldest first."""
+    handover: Handover | None = None
+    note: Note | None = None
+
+    @property
+    def open_actions(self) -> tuple[ExternalAction, ...]:
+        """The external actions of which nobody has said yet how they ended."""
+        return tuple(action for action in self.actions if action.status.is_open)

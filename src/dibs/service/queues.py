@@ -1,0 +1,111 @@
+"""Making queues and adding tasks to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+import sqlalchemy as sa
+
+from dibs.deadline import Deadline
+from dibs.domain.queue import NewQueue, Queue
+from dibs.domain.task import Task
+from dibs.domain.text import clean
+from dibs.store import queues, tasks
+from dibs.store.errors import AlreadyDone
+from dibs.store.guard import Guard
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A task that was added. `replayed`: by an earlier delivery of the same request."""
+
+    task: Task
+    replayed: bool = False
+
+
+class QueueService:
+    """Queues and their tasks. Every method raises StoreError where the database did not do it."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+
+    def create(self, new: NewQueue, *, deadline: Deadline | None = None) -> Queue | None:
+        """Make a queue, with its creator among its supervisors. None where the key is taken.
+
+        A second delivery of the same request finds its own queue, since it asks for just the same.
+        """
+        supervisors = sorted({new.created_by, *new.supervisors})
+        values = {**asdict(new), "supervisors": supervisors}
+        rows = self._guard.run_once(queues.CREATE, values, deadline or Deadline.after())
+        if rows:
+            return queues.as_queue(rows[0])
+        taken = self.by_key(new.workspace, new.key, deadline=deadline)
+        same = taken and (taken.channel_id, taken.name, taken.lease_seconds) == (
+            new.channel_id,
+            new.name,
+            new.lease_seconds,
+        )
+        return taken if same else None
+
+    def of_channel(
+        self, workspace: str, channel_id: str, *, deadline: Deadline | None = None
+    ) -> tuple[Queue, ...]:
+        """The queues that are shown in a channel, oldest first."""
+        values = {"workspace": workspace, "channel_id": channel_id}
+        return self._queues(queues.OF_CHANNEL, values, deadline)
+
+    def of_eligible(
+        self, workspace: str, user_id: str, *, deadline: Deadline | None = None
+    ) -> tuple[Queue, ...]:
+        """The queues in which a person is known to be eligible."""
+        values = {"workspace": workspace, "user_id": user_id}
+        return self._queues(queues.OF_ELIGIBLE, values, deadline)
+
+    def by_key(self, workspace: str, key: str, *, deadline: Deadline | None = None) -> Queue | None:
+        """The queue with this key, or None."""
+        found = self._queues(queues.BY_KEY, {"workspace": workspace, "key": key}, deadline)
+        return found[0] if found else None
+
+    def add_task(
+        self,
+        queue_id: int,
+        title: str,
+        actor_id: str,
+        *,
+        op_id: str,
+        details: str | None = None,
+        task_deadline: datetime | None = None,
+        deadline: Deadline | None = None,
+    ) -> Added:
+        """Add a task at the end of a queue; its card is posted by the delivery.
+
+        An operation id that was used before is answered with the task of the first time. Raises ValueError
+        where the title is empty.
+        """
+        named = clean(title)
+        if named is None:
+            raise ValueError("a task needs a title")
+        deadline = deadline or Deadline.after()
+        values = {
+            "queue_id": queue_id,
+            "title": named,
+            "details": clean(details) or "",
+            "deadline": task_deadline,
+            "actor": actor_id,
+            "op_id": op_id,
+        }
+        try:
+            rows = self._guard.run_once(tasks.ADD_TASK, values, deadline)
+        except AlreadyDone:
+            event = self._guard.run_once(tasks.EVENT_BY_OP_ID, {"op_id": op_id}, deadline)[0]
+            rows = self._guard.run_once(tasks.TASK_BY_ID, {"task_id": event["task_id"]}, deadline)
+            return Added(tasks.as_task(rows[0]), replayed=True)
+        return Added(tasks.as_task(rows[0]))
+
+    def _queues(
+        self, statement: sa.TextClause, values: Mapping[str, object], deadline: Deadline | None
+    ) -> tuple[Queue, ...]:
+        rows = self._guard.run_once(statement, values, deadline or Deadline.after())
+        return tuple(queues.as_queue(row) for row in rows)

@@ -1,0 +1,348 @@
+"""Everything that people may do to a task: one method, one conditional write, one Outcome."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+
+import sqlalchemy as sa
+
+from dibs.deadline import Deadline
+from dibs.domain.outcomes import Outcome, Refusal
+from dibs.domain.task import (
+    SETTLED_STATUSES,
+    ActionStatus,
+    ExternalAnswer,
+    Reason,
+    Standing,
+)
+from dibs.domain.text import clean
+from dibs.domain.transitions import RULES, Operation
+from dibs.service.writes import Press, Writes
+from dibs.store import members, tasks
+from dibs.store.errors import StoreError
+from dibs.store.guard import Guard
+from dibs.store.operations import LOOKED_UP_AFRESH, claim_of_longest_waiting
+
+_SAYS_HOW_IT_ENDED = frozenset({*SETTLED_STATUSES, ActionStatus.UNKNOWN})
+_EXTERNAL_ANSWERS = frozenset(ExternalAnswer)
+
+UNRECORDED_ACTION = "(not recorded before the release)"
+"""How an external action is described that is first heard of when its task is handed back."""
+
+
+_log = logging.getLogger(__name__)
+
+
+class LookUpFailed(Exception):
+    """Whether a person may claim could not be found out."""
+
+
+class Membership(Protocol):
+    """Where the standing of a person in a queue is looked up afresh."""
+
+    def look_up(self, queue_id: int, user_id: str, deadline: Deadline) -> None:
+        """Bring the person's row in the queue up to date. Raises LookUpFailed."""
+
+
+class TransitionService:
+    """The operations of `dibs.domain.transitions`.
+
+    Every method takes the operation id of the press or command (`op_id`, made up where there is none) and
+    a deadline, and returns an Outcome; refusals are values, never exceptions. An operation id that was
+    used before is answered as the first time, and nothing is written. Without `membership` the stored
+    standing of a person is final.
+    """
+
+    def __init__(
+        self, engine: sa.Engine, *, guard: Guard | None = None, membership: Membership | None = None
+    ) -> None:
+        self._guard = guard or Guard(engine)
+        self._writes = Writes(self._guard)
+        self._membership = membership
+
+    def claim(
+        self,
+        task_id: int,
+        actor_id: str,
+        version: int,
+        *,
+        op_id: str | None = None,
+        deadline: Deadline | None = None,
+    ) -> Outcome:
+        """Make an eligible member the owner of a queued task, with a new lease.
+
+        A person who is not known as eligible is looked up afresh before the refusal is final.
+        """
+        press = Press(Operation.CLAIM, task_id, actor_id, version, op_id, deadline)
+        if self._membership is None:
+            return self._writes.carry_out(press, looked_up=True)
+        outcome = self._writes.carry_out(press, not_final=LOOKED_UP_AFRESH, looked_up=True)
+        if outcome.replayed or outcome.task is None or outcome.why not in LOOKED_UP_AFRESH:
+            return outcome
+        looked_up = self._look_up(outcome.task.queue_id, press)
+        return self._writes.carry_out(press, looked_up=looked_up)
+
+    def claim_next(
+        self,
+        queue_ids: Sequence[int],
+        actor_id: str,
+        *,
+        op_id: str | None = None,
+        deadline: Deadline | None = None,
+    ) -> Outcome:
+        """Claim the longest waiting task of these queues that the person may claim.
+
+        Two people at once get two tasks. Refused with `nothing_waiting` where none is left.
+        """
+        press = Press(Operation.CLAIM, 0, actor_id, None, op_id, deadline)
+        outcome = self._claim_longest_waiting(queue_ids, press)
+        if outcome is not None or not queue_ids:
+            return outcome or press.refused(Refusal.NOTHING_WAITING)
+        try:
+            why = self._why_nothing_to_claim(queue_ids, press)
+            if why is None:
+                outcome = self._claim_longest_waiting(queue_ids, press)
+                why = Refusal.NOTHING_WAITING
+            if outcome is None:
+                refusal = {"queue_id": queue_ids[0], "kind": RULES[Operation.CLAIM].rejection, "why": why}
+                self._guard.run_once(tasks.REFUSE_WITHOUT_TASK, {**refusal, **press.identity}, press.deadline)
+        except StoreError as error:
+            return self._writes.failed(press, error)
+        return outcome or press.refused(why)
+
+    def renew(
+        self,
+        task_id: int,
+        actor_id: str,
+        version: int,
+        *,
+        op_id: str | None = None,
+        deadline: Deadline | None = None,
+    ) -> Outcome:
+        """Give the owner a new lease from now on, while the old one is current."""
+        return self._writes.carry_out(Press(Operation.RENEW, task_id, actor_id, version, op_id, deadline))
+
+    def start(
+        self,
+        task_id: int,
+        actor_id: str,
+        version: int,
+        *,
+        confirmed: bool = False,
+        answers: Mapping[int, ActionStatus] | None = None,
+        finding: str | None = None,
+        op_id: str | None = None,
+        deadline: Deadline | None = None,
+    ) -> Outcome:
+        """Begin work on a claimed task. A flagged one needs its check confirmed in the same write.
+
+        `answers` says of each open external action, by its id, whether it was completed; `finding` is
+        what the person saw. Giving any of them confirms the check.
+        """
+        settled = _settled(answers)
+        found = clean(finding)
+        confirmed = confirmed or bool(settled) or found is not None
+        detail = {"answers": settled, "finding": found} if confirmed else None
+        press = Press(Operation.START, task_id, actor_id, version, op_id, deadline)
+        return self._writes.carry_out(press, detail=detail, confirmed=confirmed, answers=json.dumps(settled))
+
+    def record_action(
+        self,
+        task_id: int,
+        actor_id: str,
+        version: int,
+        description: str,
+        *,
+        op_id: str | None = None,
+        deadline: Deadline | None = None,
+    ) -> Outcome:
+        """Record an external action, in progress, before it is done outside."""
+        press = Press(Operation.RECORD_ACTION, task_id, actor_id, version, op_id, deadline)
+        return self._writes.carry_out(press, description=clean(description))
+
+    def resolve_action(
+        self,
+        task_id: int,
+        actor_id: str,
+        version: int,
+        action_id: int,
+        status: ActionStatus,
+        *,
+        op_id: str | None = None,
+        deadline: Deadline | None = None,
+    ) -> Outcome:
+        """Say how an open external action ended: completed, not_completed or unknown."""
+        press = Press(Operation.RESOLVE_ACTION, task_id, actor_id, version, op_id, deadline)
+        if status not in _SAYS_HOW_IT_ENDED or not Press.is_id(action_id):
+            return press.refused(Refusal.INVALID)
+        answers = {str(action_id): str(status)}
+        detail = {"answers": answers}
+        return self._writes.carry_out(press, detail=detail, action_id=action_id, answers=json.dumps(answers))
+
+    def note(
+        self,
+        task_id: int,
+        actor_id: str,
+        version: int,
+        text: str,
+        *,
+        op_id: str | None = None,
+        deadline: Deadline | None = None,
+    ) -> Outcome:
+        """Save a working note of the owner's; it is never the final response to the customer."""
+        press = Press(Operation.NOTE, task_id, actor_id, version, op_id, deadline)
+        return self._writes.carry_out(press, text=clean(text))
+
+    def commit(
+        self,
+        task_id: int,
+        actor_id: str,
+        version: int,
+        committed_to: datetime,
+        *,
+        op_id: str | None = None,
+        deadline: Deadline | None = None,
+    ) -> Outcome:
+        """Set the time that the owner commits to. The deadline that the requester asked for stays as it is.
+
+        Raises ValueError where `committed_to` names no time zone.
+        """
+        if committed_to.utcoffset() is None:
+            raise ValueError("committed_to needs a time zone")
+        press = Press(Operation.COMMIT, task_id, actor_id, version, op_id, deadline)
+        return self._writes.carry_out(
+            press, detail={"committed_to": committed_to.isoformat()}, committed_to=committed_to
+        )
+
+    def done(
+        self,
+        task_id: int,
+        actor_id: str,
+        version: int,
+        *,
+        resolution: str | None = None,
+        op_id: str | None = None,
+        deadline: Deadline | None = None,
+    ) -> Outcome:
+        """Finish a started task. It stands after the lease has lapsed, while state and owner still match."""
+        press = Press(Operation.DONE, task_id, actor_id, version, op_id, deadline)
+        return self._writes.carry_out(press, resolution=clean(resolution))
+
+    def release(
+        self,
+        task_id: int,
+        actor_id: str,
+        version: int,
+        *,
+        reason: str | None,
+        comment: str | None = None,
+        handoff_note: str | None = None,
+        external_action: str | None = None,
+        reasons: Collection[str] = tuple(Reason),
+        op_id: str | None = None,
+        deadline: Deadline | None = None,
+    ) -> Outcome:
+        """Hand a task back to the queue and leave its release card, in the same write.
+
+        `external_action` is one of ExternalAnswer: required where the task is started or an external
+        action is open. The answer goes to every open action.
+        """
+        press = Press(Operation.RELEASE, task_id, actor_id, version, op_id, deadline)
+        stated = external_action if external_action in _EXTERNAL_ANSWERS else None
+        given = clean(reason)
+        return self._writes.carry_out(
+            press,
+            detail={"reason": given, "external_action": stated},
+            reason=given,
+            reasons=list(reasons),
+            comment=clean(comment),
+            handoff_note=clean(handoff_note),
+            external_action=stated,
+            unrecorded=UNRECORDED_ACTION,
+        )
+
+    def check(
+        self,
+        task_id: int,
+        actor_id: str,
+        version: int,
+        *,
+        answers: Mapping[int, ActionStatus] | None = None,
+        finding: str | None = None,
+        op_id: str | None = None,
+        deadline: Deadline | None = None,
+    ) -> Outcome:
+        """Confirm what happened outside and clear needs_check, as the owner or a supervisor.
+
+        `answers` says of each open external action, by its id, whether it was completed.
+        """
+        settled = _settled(answers)
+        press = Press(Operation.CHECK, task_id, actor_id, version, op_id, deadline)
+        detail = {"answers": settled, "finding": clean(finding)}
+        return self._writes.carry_out(press, detail=detail, answers=json.dumps(settled))
+
+    def settle(self, outcome: Outcome, *, task_id: int, version: int, deadline: Deadline) -> Outcome:
+        """Find out what became of an operation whose outcome is unknown.
+
+        Where its event is missing, a refusal with its operation id is recorded, so that the lost write can
+        no longer take effect: the id is unique. The answer is definite, or unknown again where the
+        database still does not answer.
+        """
+        press = Press(outcome.operation, task_id, outcome.actor_id or "", version, outcome.op_id, deadline)
+        try:
+            return self._writes.settle(press, version)
+        except StoreError:
+            return outcome
+
+    def _look_up(self, queue_id: int, press: Press) -> bool:
+        if self._membership is None:
+            return True
+        try:
+            self._membership.look_up(queue_id, press.actor_id, press.deadline)
+        except LookUpFailed as error:
+            _log.warning("could not look up a person's membership: %s", error)
+            return False
+        return True
+
+    def _claim_longest_waiting(self, queue_ids: Sequence[int], press: Press) -> Outcome | None:
+        parameters = {
+            **press.identity,
+            "queue_ids": list(queue_ids),
+            "version": None,
+            "detail": None,
+            "not_final": [],
+            "looked_up": True,
+        }
+        return self._writes.run(claim_of_longest_waiting(), parameters, press)
+
+    def _why_nothing_to_claim(self, queue_ids: Sequence[int], press: Press) -> Refusal | None:
+        """Why no task could be claimed; None where a fresh look-up found the person to be eligible."""
+        standings = {
+            row["queue_id"]: row["standing"]
+            for row in self._guard.run_once(
+                members.STANDINGS, {"queue_ids": list(queue_ids), "user_id": press.actor_id}, press.deadline
+            )
+        }
+        unsure = [queue_id for queue_id in queue_ids if standings.get(queue_id) != Standing.ELIGIBLE]
+        if len(unsure) < len(queue_ids):
+            return Refusal.NOTHING_WAITING
+        looked_up = [self._look_up(queue_id, press) for queue_id in unsure]
+        if not all(looked_up):
+            return Refusal.MEMBERSHIP_UNKNOWN
+        rows = self._guard.run_once(
+            members.STANDINGS, {"queue_ids": unsure, "user_id": press.actor_id}, press.deadline
+        )
+        if any(row["standing"] == Standing.ELIGIBLE for row in rows):
+            return None
+        return members.REFUSAL[Standing(rows[0]["standing"])] if rows else Refusal.NOT_A_MEMBER
+
+
+def _settled(answers: Mapping[int, ActionStatus] | None) -> dict[str, str]:
+    """The answers that settle an action; `unknown` is no answer to a check."""
+    return {
+        str(action): str(status) for action, status in (answers or {}).items() if status in SETTLED_STATUSES
+    }

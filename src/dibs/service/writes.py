@@ -1,0 +1,195 @@
+"""How one conditional write is carried out, and how its answer becomes an Outcome."""
+
+from __future__ import annotations
+
+import json
+import logging
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from dibs.deadline import Deadline
+from dibs.domain.outcomes import Outcome, Refusal, Verdict
+from dibs.domain.task import ExternalAction, Task
+from dibs.domain.transitions import RULES, Operation
+from dibs.store import tasks
+from dibs.store.errors import AlreadyDone, Busy, Lost, NothingSent, Refused, StoreError
+from dibs.store.guard import Guard, Row
+from dibs.store.operations import conditional_write
+
+_log = logging.getLogger(__name__)
+
+_LARGEST_ID = 2**63 - 1
+_LARGEST_VERSION = 2**31 - 1
+_ABOUT_ACTIONS = frozenset({Refusal.ACTION_OPEN, Refusal.ACTION_UNSTATED, Refusal.ANSWERS_MISSING})
+
+
+class Press:
+    """What one call is about, and the Outcomes that can come of it."""
+
+    def __init__(
+        self,
+        operation: Operation,
+        task_id: int,
+        actor_id: str,
+        version: int | None,
+        op_id: str | None,
+        deadline: Deadline | None,
+    ) -> None:
+        self.operation = operation
+        self.task_id = task_id
+        self.actor_id = actor_id
+        self.version = version
+        self.op_id = op_id or str(uuid.uuid4())
+        self.deadline = deadline or Deadline.after()
+
+    @property
+    def identity(self) -> dict[str, object]:
+        """Who presses, and the operation id."""
+        return {"actor": self.actor_id, "op_id": self.op_id}
+
+    @property
+    def possible(self) -> bool:
+        """Whether such a task can exist at all."""
+        return 0 < self.task_id <= _LARGEST_ID and 0 < (self.version or 0) <= _LARGEST_VERSION
+
+    def answered(
+        self,
+        verdict: Verdict,
+        task: Task | None = None,
+        at: datetime | None = None,
+        *,
+        why: Refusal | None = None,
+        replayed: bool = False,
+        actions: tuple[ExternalAction, ...] = (),
+    ) -> Outcome:
+        """The Outcome with what is known."""
+        return Outcome(
+            operation=self.operation,
+            verdict=verdict,
+            op_id=self.op_id,
+            task=task,
+            why=why,
+            actor_id=self.actor_id,
+            replayed=replayed,
+            answered_at=at,
+            actions=actions,
+        )
+
+    def refused(self, why: Refusal) -> Outcome:
+        """The Outcome of a press that surely changed nothing."""
+        return self.answered(Verdict.UNCHANGED, why=why)
+
+    @staticmethod
+    def is_id(number: int) -> bool:
+        """Whether a row with this id can exist at all."""
+        return 0 < number <= _LARGEST_ID
+
+
+class Writes:
+    """Carries out the conditional writes. Refusals and failures come back as Outcomes."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+
+    def carry_out(
+        self,
+        press: Press,
+        *,
+        detail: Mapping[str, Any] | None = None,
+        not_final: Collection[Refusal] = (),
+        **special: object,
+    ) -> Outcome:
+        """Carry out the operation of `press` on its task. `special` is what this operation alone takes."""
+        if not press.possible:
+            return press.refused(Refusal.NO_SUCH_TASK)
+        parameters = {
+            **press.identity,
+            "task_id": press.task_id,
+            "version": press.version,
+            "detail": None if detail is None else json.dumps(detail),
+            "not_final": list(not_final),
+            **special,
+        }
+        return self.run(conditional_write(press.operation), parameters, press) or press.refused(
+            Refusal.NO_SUCH_TASK
+        )
+
+    def run(self, write: sa.TextClause, parameters: Mapping[str, Any], press: Press) -> Outcome | None:
+        """Run one conditional write. None where it found no task to judge."""
+        try:
+            return self._judged(press, self._guard.run_once(write, parameters, press.deadline))
+        except AlreadyDone:
+            return self._recalled(press)
+        except StoreError as error:
+            return self.failed(press, error)
+
+    def settle(self, press: Press, version: int) -> Outcome:
+        """Find out what became of a write whose answer was lost (see TransitionService.settle).
+
+        Raises StoreError where the database still does not answer.
+        """
+        refusal = {
+            "task_id": press.task_id,
+            "version": version,
+            "rejection": RULES[press.operation].rejection,
+        }
+        self._guard.run_once(
+            tasks.SETTLE, {**refusal, **press.identity, "why": Refusal.CONNECTION_LOST}, press.deadline
+        )
+        return self._recall(press, replayed=False)
+
+    def _judged(self, press: Press, rows: Sequence[Row]) -> Outcome | None:
+        if not rows:
+            return None
+        row = rows[0]
+        task = tasks.as_task(row)
+        if row["why"] is None:
+            return press.answered(Verdict.CHANGED, task, row["clock"])
+        why = Refusal(row["why"])
+        actions = self._open_actions(task, press.deadline) if why in _ABOUT_ACTIONS else ()
+        return press.answered(Verdict.UNCHANGED, task, row["clock"], why=why, actions=actions)
+
+    def _open_actions(self, task: Task, deadline: Deadline) -> tuple[ExternalAction, ...]:
+        try:
+            rows = self._guard.run_once(tasks.OPEN_ACTIONS, {"task_id": task.id}, deadline)
+        except StoreError:
+            # The refusal stands without the names of the actions.
+            return ()
+        return tuple(tasks.as_action(row) for row in rows)
+
+    def _recalled(self, press: Press) -> Outcome:
+        try:
+            return self._recall(press, replayed=True)
+        except StoreError as error:
+            _log.warning("an operation that was answered before could not be looked up: %s", error)
+            return press.answered(Verdict.UNKNOWN, why=Refusal.CONNECTION_LOST)
+
+    def _recall(self, press: Press, *, replayed: bool) -> Outcome:
+        events = self._guard.run_once(tasks.EVENT_BY_OP_ID, {"op_id": press.op_id}, press.deadline)
+        if not events:
+            return press.answered(Verdict.UNCHANGED, why=Refusal.NO_SUCH_TASK)
+        event = events[0]
+        rows = self._guard.run_once(tasks.TASK_BY_ID, {"task_id": event["task_id"]}, press.deadline)
+        task = tasks.as_task(rows[0]) if rows else None
+        if event["why"] is None:
+            return press.answered(Verdict.CHANGED, task, event["at"], replayed=replayed)
+        why = Refusal(event["why"])
+        return press.answered(Verdict.UNCHANGED, task, event["at"], why=why, replayed=replayed)
+
+    def failed(self, press: Press, error: StoreError) -> Outcome:
+        """The Outcome that tells what is known after `error`."""
+        match error:
+            case NothingSent():
+                return press.refused(Refusal.DATABASE_AWAY)
+            case Busy():
+                return press.refused(Refusal.BUSY)
+            case Refused():
+                _log.error("the database refused %s on %s: %s", press.operation, error.table, error)
+                return press.refused(Refusal.DATABASE_REFUSED)
+            case Lost():
+                _log.warning("no answer to %s %s: %s", press.operation, press.op_id, error)
+        return press.answered(Verdict.UNKNOWN, why=Refusal.CONNECTION_LOST)

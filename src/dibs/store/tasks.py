@@ -1,0 +1,139 @@
+"""Reading tasks and what belongs to them, and adding new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from dibs.domain.task import OPEN_STATUSES, ActionStatus, ExternalAction, State, Task
+from dibs.store.operations import TASK_COLUMNS
+
+_OPEN = ", ".join(f"'{status}'" for status in sorted(OPEN_STATUSES))
+
+
+def as_task(row: sa.RowMapping) -> Task:
+    """The Task in a row that has TASK_COLUMNS and queue_key."""
+    return Task(
+        **{column: row[column] for column in TASK_COLUMNS.split(", ") if column != "state"},
+        state=State(row["state"]),
+        queue_key=row["queue_key"],
+    )
+
+
+def as_action(row: Mapping[str, Any] | sa.RowMapping) -> ExternalAction:
+    """The ExternalAction in a row of external_action."""
+    return ExternalAction(
+        id=row["id"],
+        task_id=row["task_id"],
+        number=row["number"],
+        description=row["description"],
+        status=ActionStatus(row["status"]),
+        recorded_by=row["recorded_by"],
+        recorded_at=_as_time(row["recorded_at"]),
+    )
+
+
+def _as_time(value: datetime | str) -> datetime:
+    """A time as the driver gives it, or as it stands in JSON that the database made."""
+    return datetime.fromisoformat(value) if isinstance(value, str) else value
+
+
+_COLUMNS = ", ".join(f"t.{column}" for column in TASK_COLUMNS.split(", "))
+_TASKS = f"SELECT {_COLUMNS}, q.key AS queue_key FROM dibs.task t JOIN dibs.queue q ON q.id = t.queue_id"
+
+TASK_BY_ID = sa.text(f"{_TASKS} WHERE t.id = :task_id")
+
+TASK_BY_NAME = sa.text(f"{_TASKS} WHERE q.workspace = :workspace AND q.key = :key AND t.number = :number")
+
+UNFINISHED_OF_QUEUES = sa.text(
+    f"{_TASKS} WHERE t.queue_id = ANY(:queue_ids) AND t.state <> 'done' "
+    "ORDER BY t.queue_id, t.created_at, t.id LIMIT :most"
+)
+
+OWNED_BY = sa.text(
+    f"{_TASKS} WHERE t.owner_id = :owner AND t.lease_until IS NOT NULL AND q.workspace = :workspace "
+    "ORDER BY t.lease_until, t.id LIMIT :most"
+)
+
+OPEN_ACTIONS = sa.text(
+    f"SELECT * FROM dibs.external_action WHERE task_id = :task_id AND status IN ({_OPEN}) ORDER BY number"
+)
+
+FACTS = sa.text(
+    f"""
+SELECT {_COLUMNS}, q.key AS queue_key, coalesce(c.channel_id, q.channel_id) AS channel_id,
+       r.previous_owner AS released_by, r.created_at AS released_at, r.reason, r.comment, r.handoff_note,
+       r.external_action, n.author_id AS note_by, n.text AS note, n.created_at AS noted_at,
+       (SELECT jsonb_agg(a ORDER BY a.number) FROM dibs.external_action a WHERE a.task_id = t.id) AS actions
+FROM dibs.task t
+JOIN dibs.queue q ON q.id = t.queue_id
+LEFT JOIN dibs.card c ON c.task_id = t.id
+LEFT JOIN LATERAL (
+    SELECT * FROM dibs.release_card r WHERE r.task_id = t.id ORDER BY r.version_before DESC LIMIT 1
+) r ON true
+LEFT JOIN LATERAL (
+    SELECT * FROM dibs.task_note n WHERE n.task_id = t.id ORDER BY n.id DESC LIMIT 1
+) n ON true
+WHERE t.id = :task_id"""
+)
+
+HISTORY = sa.text(
+    """
+SELECT e.kind, e.actor_id, e.at, e.version_before, e.version_after, e.version_seen, e.why, e.detail,
+       coalesce(n.text, a.description, r.handoff_note, r.comment) AS text
+FROM dibs.event e
+LEFT JOIN dibs.task_note n
+    ON e.kind = 'noted' AND n.task_id = e.task_id AND n.version = e.version_after
+LEFT JOIN dibs.external_action a
+    ON e.kind = 'action_recorded' AND a.task_id = e.task_id AND a.version = e.version_after
+LEFT JOIN dibs.release_card r
+    ON e.kind = 'released' AND r.task_id = e.task_id AND r.version_before = e.version_before
+WHERE e.task_id = :task_id
+ORDER BY e.id DESC LIMIT :most"""
+)
+
+ADD_TASK = sa.text(
+    f"""
+WITH numbered AS (
+    UPDATE dibs.queue SET last_number = last_number + 1 WHERE id = :queue_id
+    RETURNING id, key, channel_id, last_number
+), added AS (
+    INSERT INTO dibs.task (queue_id, number, title, details, deadline, created_by, last_actor)
+    SELECT id, last_number, :title, :details, :deadline, :actor, :actor FROM numbered
+    RETURNING *
+), logged AS (
+    INSERT INTO dibs.event (queue_id, task_id, kind, actor_id, at, version_before, version_after, op_id)
+    SELECT queue_id, id, 'created', :actor, created_at, 0, version, :op_id FROM added
+), carded AS (
+    INSERT INTO dibs.card (task_id, channel_id, wanted_version)
+    SELECT a.id, n.channel_id, a.version FROM added a JOIN numbered n ON n.id = a.queue_id
+)
+SELECT {_COLUMNS}, n.key AS queue_key
+FROM added t JOIN numbered n ON n.id = t.queue_id"""
+).bindparams(
+    sa.bindparam("queue_id", type_=sa.BigInteger()),
+    sa.bindparam("title", type_=sa.Text()),
+    sa.bindparam("details", type_=sa.Text()),
+    sa.bindparam("deadline", type_=sa.TIMESTAMP(timezone=True)),
+    sa.bindparam("actor", type_=sa.Text()),
+    sa.bindparam("op_id", type_=sa.Text()),
+)
+
+EVENT_BY_OP_ID = sa.text("SELECT task_id, kind, why, actor_id, at FROM dibs.event WHERE op_id = :op_id")
+
+SETTLE = sa.text(
+    """
+INSERT INTO dibs.event
+    (queue_id, task_id, kind, actor_id, version_before, version_after, version_seen, op_id, why)
+SELECT t.queue_id, t.id, :rejection, :actor, t.version, t.version, CAST(:version AS integer), :op_id, :why
+FROM dibs.task t WHERE t.id = :task_id
+ON CONFLICT (op_id) DO NOTHING"""
+)
+
+REFUSE_WITHOUT_TASK = sa.text(
+    "INSERT INTO dibs.event (queue_id, kind, actor_id, op_id, why) "
+    "VALUES (:queue_id, :kind, :actor, :op_id, :why) ON CONFLICT (op_id) DO NOTHING"
+)

@@ -1,0 +1,71 @@
+"""What every test may ask for: a server, and a fresh database on it."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+from tests.support.postgres import postgres_server
+from tests.support.store import Desk, open_desk
+
+from dibs.service.transitions import TransitionService
+from dibs.store import schema
+from dibs.store.engine import BACKGROUND, PRESS, make_engine
+
+__all__ = ["postgres_server"]
+
+_numbers = itertools.count(1)
+
+
+def _database(server: str, name: str) -> str:
+    return urlunsplit(urlsplit(server)._replace(path=f"/{name}"))
+
+
+@pytest.fixture(scope="session")
+def template(postgres_server: str) -> Iterator[str]:
+    """A migrated database that is copied for each test, which is much quicker than migrating again."""
+    name = f"dibs_template_{os.getpid()}"
+    with psycopg.connect(postgres_server, autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name}")
+    engine = make_engine(_database(postgres_server, name), BACKGROUND, pool_size=1)
+    schema.upgrade(engine)
+    engine.dispose()
+    yield name
+    with psycopg.connect(postgres_server, autocommit=True) as admin:
+        admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def database_url(postgres_server: str, template: str) -> Iterator[str]:
+    """A libpq URI of a database of the test's own, migrated and empty."""
+    name = f"dibs_test_{os.getpid()}_{next(_numbers)}"
+    with psycopg.connect(postgres_server, autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+    yield _database(postgres_server, name)
+    with psycopg.connect(postgres_server, autocommit=True) as admin:
+        admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def engine(database_url: str) -> Iterator[sa.Engine]:
+    """An engine as presses use it, on the test's own database."""
+    engine = make_engine(database_url, PRESS, pool_size=16)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def desk(engine: sa.Engine) -> Desk:
+    """A queue with people in it."""
+    return open_desk(engine)
+
+
+@pytest.fixture
+def service(engine: sa.Engine) -> TransitionService:
+    """The operations on the test's own database."""
+    return TransitionService(engine)
