@@ -99,6 +99,11 @@ class EmbeddedPostgres:
         return self._process.pid
 
     @property
+    def is_running(self) -> bool:
+        """Whether the server has been started, and has neither been stopped nor ended by itself."""
+        return self._process is not None and not self._process.wait(0)
+
+    @property
     def bin_dir(self) -> Path:
         """The folder of PostgreSQL's programs (psql, pg_dump, pgbench), as installed."""
         return installed_bin_dir()
@@ -109,7 +114,7 @@ class EmbeddedPostgres:
         Raises EmbeddedPostgresError, with nothing left running and nothing half made. A server that runs
         is left alone, and one that has died is started again.
         """
-        if self._process is not None and not self._process.wait(0):
+        if self.is_running:
             return self._url
         self.stop()
         if sys.platform == "win32":
