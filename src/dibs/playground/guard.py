@@ -15,10 +15,10 @@ NAMES: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 class LoopbackOnly:
-    """Refuses requests whose Host is no name of this machine, or that another site's page sends.
+    """Refuses requests whose Host is not this machine, or that another site's page sends.
 
-    The socket is bound to loopback, but a browser on this machine can be led there by any page; a Host under a
-    foreign name, or an Origin other than the stand-in's own, gives that away.
+    The socket is bound to loopback, but a browser on this machine can be led there by any page; a Host under
+    a foreign name, or an Origin other than the stand-in's own, gives that away.
     """
 
     def __init__(self, app: ASGIApp) -> None:

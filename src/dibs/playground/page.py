@@ -91,7 +91,8 @@ class PageRoutes:
                 user, _, channel = request.query_params.get(side, "").partition(",")
                 if user in world.people:
                     panes[side] = pane(world, user, channel)
-            return {"version": world.version, **workspace(world), "panes": panes}
+            shown = {"version": world.version, **workspace(world), "panes": panes}
+            return shown | {"commands": self._slack.commands}
 
     async def _act(self, request: Request) -> Response:
         """Carry out one act, or two at the very same moment."""
@@ -229,6 +230,9 @@ def pane(world: World, user: str, channel_id: str) -> Json:
         "messages": timeline(world, user, channel) if channel else [],
         "view": as_json(world, stack[-1]) if stack else None,
         "depth": len(stack),
+        "latest": {
+            one.id: newest(world, user, one) for one in world.channels.values() if user in one.members
+        },
         "home": as_json(world, home) if home else None,
         "failures": [
             {"container": f.container, "block_id": f.block_id, "action_id": f.action_id, "words": f.words}
@@ -236,6 +240,12 @@ def pane(world: World, user: str, channel_id: str) -> Json:
             if f.user == user
         ],
     }
+
+
+def newest(world: World, user: str, channel: Channel) -> str:
+    """Return the timestamp of the last thing that a person was told in a channel."""
+    private = [e.message["ts"] for e in world.ephemerals if e.user == user and e.channel == channel.id]
+    return max([*list(channel.messages)[-1:], *private[-1:]], default="")
 
 
 def timeline(world: World, user: str, channel: Channel) -> list[Json]:

@@ -37,7 +37,7 @@ class SlackStandIn:
 
     It speaks the Web API under `api_url`, sends signed requests to `bot_url`, and shows its people on the
     page at `page_url`. Its refusals are Slack's. Every act of a person is a method here, too, so tests read
-    as what people do and see.
+    as what people do and see. `commands` are offered to who writes on the page, as pairs of name and words.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class SlackStandIn:
         self.clock = self.world.clock
         self.faults = Faults()
         self.bot_token = bot_token
+        self.commands: list[tuple[str, str]] = []
         self._bot = Bot(signing_secret, answer_within)
         self._acts = Interactions(self.world, self._bot, lambda: f"{self._base}hooks/")
         connections = Connections()
@@ -136,9 +137,12 @@ class SlackStandIn:
         is_bot: bool = False,
         team_id: str | None = None,
         deleted: bool = False,
-        tz: str = "Etc/UTC",
+        tz: str = "",
     ) -> Person:
-        """Add somebody; with another team_id, somebody of another workspace."""
+        """Add somebody; with another team_id, somebody of another workspace.
+
+        Without a time zone the page shows times in the reader's own.
+        """
         with self.world.lock:
             person = Person(
                 self.world.new_id("U"), name, team_id or self.team_id, tz=tz, is_bot=is_bot, deleted=deleted

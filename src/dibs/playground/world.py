@@ -32,7 +32,7 @@ class Person:
     id: str
     name: str
     team_id: str
-    tz: str = "Etc/UTC"
+    tz: str = ""
     is_bot: bool = False
     deleted: bool = False
 

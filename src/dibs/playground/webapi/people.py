@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -46,14 +46,14 @@ def users_list(world: World, args: Arguments) -> Json:
 
 def as_json(world: World, person: Person) -> Json:
     """Return a person the way Slack does."""
-    offset = datetime.now(ZoneInfo(person.tz)).utcoffset()
+    offset = datetime.now(ZoneInfo(person.tz) if person.tz else UTC).utcoffset()
     shown: Json = {
         "id": person.id,
         "team_id": person.team_id,
         "name": person.name.lower(),
         "deleted": person.deleted,
         "real_name": person.name,
-        "tz": person.tz,
+        "tz": person.tz or "Etc/UTC",
         "tz_offset": int(offset.total_seconds()) if offset else 0,
         "profile": {"real_name": person.name, "display_name": person.name, "team": person.team_id},
         "is_admin": False,

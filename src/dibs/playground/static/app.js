@@ -1,0 +1,153 @@
+// The page: two panes on one world, news by long polling, and presses that are sent together when asked.
+
+import { h } from "/static/dom.js";
+import { Pane } from "/static/pane.js";
+
+const notice = document.getElementById("notice");
+const together = document.getElementById("together");
+const strip = document.getElementById("presses");
+const TOGETHER = ["press", "press_in_view", "submit", "write"];
+
+const panes = [...document.querySelectorAll(".pane")].map((root) => new Pane(root, act, moved));
+let version = "";
+let polling = null;
+let armed = null;
+
+/** Carry out what somebody does in a pane; with the switch on, hold it until the other pane acts too. */
+async function act(pane, what, node, label = "") {
+  if (!together.checked || !TOGETHER.includes(what.kind)) return (await post([{ pane, what, node }]))[0];
+  if (armed?.pane === pane) {
+    const same = armed.node === node;
+    disarm();
+    if (same) return null;
+  }
+  if (!armed) return new Promise((settle) => arm({ pane, what, node, label: label.trim(), settle }));
+  const first = armed;
+  disarm({ keep: true });
+  const [theirs, ours] = await post([first, { pane, what, node }]);
+  first.settle(theirs);
+  return ours;
+}
+
+function arm(press) {
+  armed = press;
+  press.node?.setAttribute("data-armed", "true");
+  const other = panes.find((pane) => pane !== press.pane);
+  const name = press.pane.personSelect.selectedOptions[0]?.textContent ?? "The other person";
+  press.pane.await(`“${press.label}” is held. It goes out with the next press in the other pane; press it again to take it back.`);
+  other.await(`${name}’s press of “${press.label}” is held. Press a button here, and both are sent at the same moment.`);
+}
+
+function disarm({ keep = false } = {}) {
+  if (!armed) return;
+  armed.node?.removeAttribute("data-armed");
+  for (const pane of panes) pane.await("");
+  if (!keep) armed.settle(null);
+  armed = null;
+}
+
+async function post(acts) {
+  for (const { node } of acts) node?.setAttribute("aria-busy", "true");
+  try {
+    const body = JSON.stringify({ acts: acts.map(({ what }) => what) });
+    const response = await fetch("/page/act", { method: "POST", headers: { "Content-Type": "application/json" }, body });
+    const told = await response.json();
+    say(told.error ? `That could not be pressed: ${told.error}.` : "");
+    return told.results ?? acts.map(() => null);
+  } catch {
+    say("The playground does not answer.");
+    return acts.map(() => null);
+  } finally {
+    for (const { node } of acts) node?.removeAttribute("aria-busy");
+  }
+}
+
+function say(words) {
+  notice.hidden = !words;
+  notice.textContent = words;
+}
+
+function moved() {
+  disarm();
+  sessionStorage.setItem("panes", JSON.stringify(panes.map((pane) => [pane.user, pane.channel])));
+  version = "";
+  polling?.abort();
+}
+
+/** Put two people before the first channel that both are in. */
+function begin(world) {
+  const stored = JSON.parse(sessionStorage.getItem("panes") ?? "[]");
+  const people = world.people.filter((one) => !one.is_bot && !one.deleted && !one.foreign);
+  const shared = world.channels.find((one) => !one.is_im && people.slice(0, 2).every((who) => one.members.includes(who.id)));
+  panes.forEach((pane, index) => {
+    const [user, channel] = stored[index] ?? [];
+    const known = world.people.some((one) => one.id === user) && (channel === "home" || world.channels.some((one) => one.id === channel));
+    if (known) pane.begin(user, channel);
+    else pane.begin(people[index % people.length]?.id ?? "", (shared ?? world.channels[0])?.id ?? "");
+  });
+}
+
+async function fetchState() {
+  polling = new AbortController();
+  const query = new URLSearchParams({ since: version });
+  for (const pane of panes) if (pane.user) query.set(pane.side, `${pane.user},${pane.channel}`);
+  const response = await fetch(`/page/state?${query}`, { signal: polling.signal });
+  return response.status === 204 ? null : response.json();
+}
+
+function draw(world) {
+  version = String(world.version);
+  document.title = `${world.bot.name} playground`;
+  commands(world.commands);
+  for (const pane of panes) {
+    const seen = world.panes[pane.side];
+    if (seen && seen.user === pane.user && seen.channel === pane.channel) pane.show(world, seen);
+  }
+  strip.replaceChildren(...world.presses.toReversed().map(press));
+}
+
+function press(one) {
+  const good = one.status >= 200 && one.status < 300 && !one.words;
+  return h("li", { "data-press": true, "data-good": String(good) },
+    h("span", { class: "press-who" }, one.who),
+    h("span", { class: "press-what" }, one.what),
+    h("span", { class: "press-status" }, one.status ? `HTTP ${one.status}` : "no answer"),
+    h("span", { class: "press-ms" }, `${one.ms} ms`),
+    one.words && h("span", { class: "press-words" }, one.words),
+  );
+}
+
+function commands(list) {
+  if (document.getElementById("commands") || !list.length) return;
+  const entries = list.map(([name, words]) => h("option", { value: `${name} ` }, words));
+  document.body.append(h("datalist", { id: "commands" }, entries));
+}
+
+const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+
+async function follow() {
+  let gone = false;
+  for (;;) {
+    try {
+      const world = await fetchState();
+      if (gone) say("");
+      gone = false;
+      if (!world) continue;
+      if (!panes.some((pane) => pane.user) && world.people.length > 1) {
+        begin(world);
+        continue;
+      }
+      draw(world);
+      if (!world.people.some((one) => !one.is_bot)) await pause(200);
+    } catch (error) {
+      if (error.name === "AbortError") continue;
+      gone = true;
+      console.error(error);
+      say("The playground has stopped. Start it again, and this page goes on.");
+      await pause(1000);
+    }
+  }
+}
+
+together.addEventListener("change", () => together.checked || disarm());
+follow();
