@@ -88,7 +88,7 @@ def _shared_binaries(installed: Path, account: Account) -> Binaries:
             copy = _shared_copy(installed, place, name)
             return Binaries(copy, _version(copy, account))
         except OSError as error:
-            failures.append(f"{place} ({error.strerror})")
+            failures.append(f"{place} ({error.strerror or error})")
     raise EmbeddedPostgresError(
         f"The server's user cannot reach the programs in {installed}, and no copy can be kept in "
         f"{', '.join(failures)}. Install Dibs where every user can read it, or start it as an ordinary user."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 import time
@@ -32,6 +33,7 @@ READY_SECONDS = 300
 READY_POLL_SECONDS = 0.005
 EARLIER_SERVER_SECONDS = 90
 STATUS_LINE = 8
+COMPLAINT = re.compile(r"(?:FATAL|PANIC):\s+")
 
 SETTINGS: Mapping[str, str] = {
     "listen_addresses": "",
@@ -193,7 +195,8 @@ class EmbeddedPostgres:
         """Remove what a killed server left to tell that it runs.
 
         The lock has told that none does. The process number in these files may meanwhile be that of
-        another process, which happens at once where the bot is process 1 of a container.
+        another process, which happens at once where the bot is process 1 of a container. A server that
+        somebody started here by hand is still found, by its shared memory, and the start refused.
         """
         for name in ("postmaster.pid", self._socket, f"{self._socket}.lock"):
             (self._cluster / name).unlink(missing_ok=True)
@@ -248,9 +251,10 @@ class EmbeddedPostgres:
         )
 
     def _last_complaint(self) -> str:
-        lines = [line for line in self._log.read_text(errors="replace").splitlines()[-50:] if line.strip()]
-        complaints = [line for line in lines if "FATAL: " in line or "PANIC: " in line]
-        return (complaints or lines or ["it said nothing"])[-1].strip().rstrip(".")
+        lines = [line.strip() for line in self._log.read_text(errors="replace").splitlines() if line.strip()]
+        complaints = [line for line in lines if COMPLAINT.search(line)]
+        last = (complaints or lines or ["it said nothing"])[-1].rstrip(".")
+        return COMPLAINT.split(last)[-1]
 
     def _ensure_database(self, socket_folder: Path, password: str) -> str:
         """Create the database unless it is there, and return its address."""
