@@ -68,12 +68,17 @@ class Guard:
             raise NothingSent("no time was left to ask the database")
         with self._connection() as connection:
             hung = False
+            result: sa.CursorResult[Any] | None = None
             with self._watchdog.watching(connection, deadline) as watch:
                 try:
-                    return connection.execute(statement, parameters).mappings().all()
+                    result = connection.execute(statement, parameters)
+                    return result.mappings().all() if result.returns_rows else ()
+                except UnicodeEncodeError as error:
+                    raise Refused(f"a text cannot be sent to the database: {error.reason}") from error
                 except sa.exc.DBAPIError as error:
                     hung = watch.fired
-                    failure = sorted_out(error)
+                    # What was carried out and only cannot be read was not refused.
+                    failure = sorted_out(error) if result is None else Lost(str(error.orig))
                     if isinstance(failure, Lost):
                         connection.invalidate(error)
                     raise failure from error
