@@ -20,9 +20,9 @@ from dibs.domain.task import (
     Standing,
 )
 from dibs.domain.text import clean
-from dibs.domain.transitions import RULES, Operation
+from dibs.domain.transitions import Operation
 from dibs.service.writes import Press, Writes
-from dibs.store import members, tasks
+from dibs.store import members
 from dibs.store.errors import StoreError
 from dibs.store.guard import Guard
 from dibs.store.operations import LOOKED_UP_AFRESH, claim_of_longest_waiting
@@ -107,12 +107,9 @@ class TransitionService:
             if why is None:
                 outcome = self._claim_longest_waiting(queue_ids, press)
                 why = Refusal.NOTHING_WAITING
-            if outcome is None:
-                refusal = {"queue_id": queue_ids[0], "kind": RULES[Operation.CLAIM].rejection, "why": why}
-                self._guard.run_once(tasks.REFUSE_WITHOUT_TASK, {**refusal, **press.identity}, press.deadline)
+            return outcome or self._writes.refuse_without_task(press, queue_ids[0], why)
         except StoreError as error:
             return self._writes.failed(press, error)
-        return outcome or press.refused(why)
 
     def renew(
         self,

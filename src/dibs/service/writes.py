@@ -127,6 +127,16 @@ class Writes:
         except StoreError as error:
             return self.failed(press, error)
 
+    def refuse_without_task(self, press: Press, queue_id: int, why: Refusal) -> Outcome:
+        """Record a refusal that is about no task, unless this very operation was answered before.
+
+        Raises StoreError where the database did not do it.
+        """
+        refusal = {"queue_id": queue_id, "kind": RULES[press.operation].rejection, "why": why}
+        if self._guard.run_once(tasks.REFUSE_WITHOUT_TASK, {**refusal, **press.identity}, press.deadline):
+            return press.refused(why)
+        return self._recalled(press)
+
     def settle(self, press: Press, version: int) -> Outcome:
         """Find out what became of a write whose answer was lost (see TransitionService.settle).
 
@@ -173,12 +183,19 @@ class Writes:
         if not events:
             return press.answered(Verdict.UNCHANGED, why=Refusal.NO_SUCH_TASK)
         event = events[0]
-        rows = self._guard.run_once(tasks.TASK_BY_ID, {"task_id": event["task_id"]}, press.deadline)
-        task = tasks.as_task(rows[0]) if rows else None
+        task = self._as_it_stands(event["task_id"], press.deadline)
         if event["why"] is None:
             return press.answered(Verdict.CHANGED, task, event["at"], replayed=replayed)
         why = Refusal(event["why"])
         return press.answered(Verdict.UNCHANGED, task, event["at"], why=why, replayed=replayed)
+
+    def _as_it_stands(self, task_id: int | None, deadline: Deadline) -> Task | None:
+        try:
+            rows = self._guard.run_once(tasks.TASK_BY_ID, {"task_id": task_id}, deadline)
+        except StoreError:
+            # What became of the operation is certain from its event, without the task.
+            return None
+        return tasks.as_task(rows[0]) if rows else None
 
     def failed(self, press: Press, error: StoreError) -> Outcome:
         """The Outcome that tells what is known after `error`."""

@@ -135,5 +135,5 @@ ON CONFLICT (op_id) DO NOTHING"""
 
 REFUSE_WITHOUT_TASK = sa.text(
     "INSERT INTO dibs.event (queue_id, kind, actor_id, op_id, why) "
-    "VALUES (:queue_id, :kind, :actor, :op_id, :why) ON CONFLICT (op_id) DO NOTHING"
+    "VALUES (:queue_id, :kind, :actor, :op_id, :why) ON CONFLICT (op_id) DO NOTHING RETURNING id"
 )
