@@ -47,10 +47,10 @@ def upgrade(engine: sa.Engine) -> None:
     Raises DatabaseUnusable, with one line that says what to do, where the schema is newer than this
     program, or the database does not let Dibs change it.
     """
-    with engine.connect() as connection:
-        if is_current(connection):
-            return
     try:
+        with engine.connect() as connection:
+            if is_current(connection):
+                return
         with engine.execution_options(isolation_level="READ COMMITTED").begin() as connection:
             connection.execute(sa.text(f"SET LOCAL lock_timeout = {_WAIT_FOR_OTHERS_MS}"))
             connection.execute(sa.text("SET LOCAL statement_timeout = 0"))
