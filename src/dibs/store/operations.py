@@ -15,8 +15,10 @@ so the task, its event and its release card stand or fall together in one round 
 clock_timestamp() in the conditions of a plain UPDATE are read before the wait for the row lock, which let
 a start through after its lease had ended; hence the MATERIALIZED steps (design.md, section 2).
 
-A subquery on another table sees the snapshot from before the wait. That is safe for external_action:
-whatever writes there adds 1 to the task's version, so an old snapshot always comes with `stale`.
+A subquery sees the snapshot from before the wait. That is safe for external_action: whatever writes there
+adds 1 to the task's version, and a task whose version in the snapshot is not the locked row's is `stale`,
+even for a press that names the new version without having seen it. The UPDATE of the locked row has no
+such condition: it would miss the row, while the event says that it was changed.
 """
 
 from __future__ import annotations
@@ -189,6 +191,12 @@ handed_back AS (
 }
 
 
+_STALE: Condition = (
+    Refusal.STALE,
+    "s.version <> :version OR s.version <> (SELECT t.version FROM dibs.task t WHERE t.id = s.id)",
+)
+
+
 def _who_and_when(rule: Rule) -> list[Condition]:
     """The conditions that the rule's row in the table stands for, in the order in which they are told."""
     sources = ", ".join(f"'{state}'" for state in State if state in rule.sources)
@@ -199,7 +207,7 @@ def _who_and_when(rule: Rule) -> list[Condition]:
                 (Refusal.LEASE_ENDED, "s.lease_until <= s.clock"),
                 (Refusal.ALREADY_YOURS, "s.owner_id = :actor"),
                 (Refusal.HELD, "s.owner_id IS NOT NULL"),
-                (Refusal.STALE, "s.version <> :version"),
+                _STALE,
                 *_MEMBERSHIP,
             ]
         case Who.OWNER_OR_SUPERVISOR:
@@ -208,13 +216,13 @@ def _who_and_when(rule: Rule) -> list[Condition]:
                     Refusal.NOT_ALLOWED,
                     "s.owner_id IS DISTINCT FROM :actor AND NOT coalesce(s.supervisor, false)",
                 ),
-                (Refusal.STALE, "s.version <> :version"),
+                _STALE,
             ]
         case Who.OWNER | Who.SWEEP:
             conditions += [
                 (Refusal.NOT_HELD, "s.owner_id IS NULL"),
                 (Refusal.HELD, "s.owner_id <> :actor"),
-                (Refusal.STALE, "s.version <> :version"),
+                _STALE,
             ]
     conditions.append((Refusal.WRONG_STATE, f"s.state NOT IN ({sources})"))
     if rule.lease in (Lease.CURRENT, Lease.RENEWED):
@@ -269,7 +277,7 @@ def _compose(rule: Rule, *, member: str, locked: str, member_joins: str, conditi
     SET version = j.version + 1,
         last_kind = '{rule.event}', last_actor = :actor, last_at = j.clock{settings}
     FROM judged j, dibs.queue q
-    WHERE t.id = j.id AND t.version = j.version AND q.id = j.queue_id AND j.why IS NULL
+    WHERE t.id = j.id AND q.id = j.queue_id AND j.why IS NULL
     RETURNING t.*
 )""",
         f"""logged AS (
