@@ -42,11 +42,12 @@ def conninfo(url: str, timeouts: Timeouts, *, name: str) -> str:
     """
     try:
         given = conninfo_to_dict(url)
-    except psycopg.ProgrammingError as error:
+    except psycopg.ProgrammingError:
+        # What libpq says of it quotes the address, and with it the password.
         raise DatabaseUnusable(
-            f"DATABASE_URL is not a PostgreSQL address ({' '.join(str(error).split())}). "
-            "It looks like postgresql://user:password@host:5432/database."
-        ) from error
+            "DATABASE_URL is not a PostgreSQL address. It looks like "
+            "postgresql://user:password@host:5432/database (with a % in the password written as %25)."
+        ) from None
     settings = {
         "lock_timeout": timeouts.lock_ms,
         "statement_timeout": timeouts.statement_ms,
