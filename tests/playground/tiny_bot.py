@@ -1,4 +1,4 @@
-"""A tiny Bolt app behind a real WSGI server: a card that one person can claim, and a modal with every input."""
+"""A tiny Bolt app behind a real WSGI server: a card that one person can claim, and a modal of inputs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import waitress
-from slack_bolt import App
+from slack_bolt import Ack, App, Respond
 from slack_bolt.adapter.wsgi import SlackRequestHandler
 from slack_sdk import WebClient
 
@@ -90,7 +90,7 @@ class TinyBot:
         for kind in ("member_joined_channel", "member_left_channel", "app_home_opened"):
             self.app.event(kind)(self.heard)
 
-    def claim(self, ack: Any, body: Json, respond: Any) -> None:
+    def claim(self, ack: Ack, body: Json, respond: Respond) -> None:
         with self.lock:
             won = not self.owner
             self.owner = self.owner or body["user"]["id"]
@@ -100,11 +100,11 @@ class TinyBot:
         else:
             respond(text=f"<@{self.owner}> has TINY-1. Your press changed nothing.", replace_original=False)
 
-    def release(self, ack: Any, body: Json, client: WebClient) -> None:
+    def release(self, ack: Ack, body: Json, client: WebClient) -> None:
         client.views_open(trigger_id=body["trigger_id"], view=release_modal())
         ack()
 
-    def released(self, ack: Any, view: Json) -> None:
+    def released(self, ack: Ack, view: Json) -> None:
         values = view["state"]["values"]
         reason = values["reason"]["reason"]["selected_option"]["value"]
         if reason == "other" and not values["comment"]["comment"]["value"]:
@@ -113,10 +113,10 @@ class TinyBot:
         self.owner = ""
         ack()
 
-    def history(self, ack: Any) -> None:
+    def history(self, ack: Ack) -> None:
         ack()
 
-    def command(self, ack: Any, body: Json, client: WebClient) -> None:
+    def command(self, ack: Ack, body: Json, client: WebClient) -> None:
         if body["text"] == "post":
             client.chat_postMessage(channel=body["channel_id"], text="TINY-1", blocks=card())
         ack(f"You said {body['text']}")
@@ -134,7 +134,7 @@ def serving(app: App) -> Iterator[str]:
     try:
         yield f"http://127.0.0.1:{server.effective_port}/slack/events"
     finally:
-        server.close()
+        server.trigger.pull_trigger(server.close)
         thread.join(5)
 
 

@@ -75,8 +75,9 @@ export class Modal {
   }
 
   focusFirst() {
-    const first = this.layer.querySelector("[aria-invalid] input, [aria-invalid], .block-input input, .block-input select, .block-input textarea");
-    (first ?? this.layer.querySelector(".modal-body")).focus();
+    const fields = this.fields.map(({ node }) => (node.matches(".boxes") ? node.querySelector("input") : node));
+    const wrong = fields.find((node) => node?.closest("[aria-invalid]"));
+    (wrong ?? fields[0] ?? this.layer.querySelector(".modal-body")).focus();
   }
 
   input(block, typed) {

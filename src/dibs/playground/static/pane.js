@@ -128,7 +128,7 @@ export class Pane {
 
   showMessages(messages) {
     const list = this.list;
-    const atEnd = list.scrollHeight - list.scrollTop - list.clientHeight < NEAR_THE_END || !this.drawn.size;
+    const atEnd = this.isAtEnd() || !this.drawn.size;
     const focused = whereFocusIs(list);
     const kept = new Map();
     let before = null;
@@ -149,6 +149,10 @@ export class Pane {
     else list.querySelector(":scope > .empty")?.remove();
     putFocus(list, focused);
     if (atEnd) list.scrollTop = list.scrollHeight;
+  }
+
+  isAtEnd() {
+    return this.list.scrollHeight - this.list.scrollTop - this.list.clientHeight < NEAR_THE_END;
   }
 
   names() {
@@ -189,8 +193,10 @@ export class Pane {
 
   /** Say that the other person's press waits for one here. */
   await(words) {
+    const atEnd = this.isAtEnd();
     this.hint.hidden = !words;
     this.hint.textContent = words;
+    if (atEnd) this.list.scrollTop = this.list.scrollHeight;
   }
 
   async write(event) {
