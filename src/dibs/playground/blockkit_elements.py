@@ -27,8 +27,8 @@ MOST_TEXT: Final = 3000
 ACTION_ID: Final = Text(255, 1)
 ID: Final = Text(255, 1)
 HTTP_URL: Final = Text(3000, 1, re.compile(r"https?://\S+"))
-DATE: Final = Text(10, 10, re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"))
-TIME: Final = Text(5, 5, re.compile(r"([01]\d|2[0-3]):[0-5]\d"))
+DATE: Final = Text(pattern=re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"))
+TIME: Final = Text(pattern=re.compile(r"([01]\d|2[0-3]):[0-5]\d"))
 COLOR: Final = Choice(("primary", "danger"))
 
 
@@ -69,13 +69,13 @@ CONFIRM: Final = Untyped(
 )
 DISPATCH: Final = Untyped(
     Shape(
-        {"trigger_actions_on": Items(Choice(("on_enter_pressed", "on_character_entered")), 2, 1)},
+        {"trigger_actions_on": Items(Choice(("on_enter_pressed", "on_character_entered")), least=1)},
     )
 )
 FILTER: Final = Untyped(
     Shape(
         {
-            "include": Items(Choice(("im", "mpim", "private", "public")), 4, 1),
+            "include": Items(Choice(("im", "mpim", "private", "public")), least=1),
             "exclude_bot_users": Flag(),
             "exclude_external_shared_channels": Flag(),
         }

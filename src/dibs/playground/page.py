@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import json
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -96,15 +98,17 @@ class PageRoutes:
 
     async def _act(self, request: Request) -> Response:
         """Carry out one act, or two at the very same moment."""
-        told = await request.json()
-        acts = told.get("acts") if isinstance(told, dict) else None
-        if not isinstance(acts, list) or not 1 <= len(acts) <= MOST_ACTS:
-            return JSONResponse({"error": "one act, or two, are expected"}, 400)
+        if not request.headers.get("content-type", "").startswith("application/json"):
+            # A form of another site can carry text, but not this type without asking first.
+            return JSONResponse({"error": "JSON is expected"}, HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+        acts = _acts(await request.body())
+        if not acts:
+            return JSONResponse({"error": "one act, or two, are expected"}, HTTPStatus.BAD_REQUEST)
         try:
-            calls = [self._call(act) for act in acts]
+            calls = [ACTS[act["kind"]](self._slack, act) for act in acts]
             results = await run_in_threadpool(self._carry_out, calls)
         except (LookupError, ValueError, TypeError) as error:
-            return JSONResponse({"error": str(error)}, 409)
+            return JSONResponse({"error": str(error)}, HTTPStatus.CONFLICT)
         return JSONResponse({"results": [result and _told(result) for result in results]})
 
     def _carry_out(self, calls: list[Callable[[], Result | None]]) -> list[Result | None]:
@@ -112,8 +116,17 @@ class PageRoutes:
             return [calls[0]()]
         return self._slack.together(calls)
 
-    def _call(self, act: Json) -> Callable[[], Result | None]:
-        return ACTS[act["kind"]](self._slack, act)
+
+def _acts(body: bytes) -> list[Json]:
+    """Return the acts that a request names, or none if it is not one or two."""
+    try:
+        told = json.loads(body)
+    except ValueError:
+        return []
+    acts = told.get("acts") if isinstance(told, dict) else None
+    if not isinstance(acts, list) or len(acts) > MOST_ACTS or not all(isinstance(act, dict) for act in acts):
+        return []
+    return acts
 
 
 def _press(slack: SlackStandIn, act: Json) -> Callable[[], Result | None]:

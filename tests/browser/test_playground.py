@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+from slack_sdk import WebClient
+from tests.playground.tiny_bot import TOKEN, button, card, plain, tiny_workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Locator, Page
+    from tests.playground.tiny_bot import TinyBot
+
+    from dibs.playground import SlackStandIn
+
+pytestmark = pytest.mark.browser
+
+expect.set_options(timeout=5000)
+
+
+class Scene:
+    """Amal and Bilal in one channel before one card, on the page."""
+
+    def __init__(self, slack: SlackStandIn, bot: TinyBot, page: Page) -> None:
+        self.slack, self.bot, self.page = slack, bot, page
+        self.client = WebClient(token=TOKEN, base_url=slack.api_url)
+        self.amal, self.bilal = slack.add_person("Amal"), slack.add_person("Bilal")
+        self.channel = slack.add_channel("support", members=[self.amal.id, self.bilal.id])
+        self.ts = str(self.client.chat_postMessage(channel=self.channel.id, text="T", blocks=card())["ts"])
+        page.goto(slack.page_url)
+        self.left = page.locator("[data-pane=left]")
+        self.right = page.locator("[data-pane=right]")
+        expect(self.left.locator("[data-action-id=claim]")).to_be_visible()
+        expect(self.right.locator("[data-action-id=claim]")).to_be_visible()
+
+    @property
+    def modal(self) -> Locator:
+        return self.left.locator("[data-view]")
+
+    def tab_to(self, locator: Locator) -> None:
+        """Reach an element by keyboard alone."""
+        for _ in range(40):
+            if locator.evaluate("node => node === document.activeElement"):
+                return
+            self.page.keyboard.press("Tab")
+        pytest.fail("Tab never got there")
+
+
+@pytest.fixture
+def scene(chromium: Browser) -> Iterator[Scene]:
+    errors: list[str] = []
+    page = chromium.new_page(viewport={"width": 1280, "height": 800})
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    with tiny_workspace() as (slack, bot):
+        yield Scene(slack, bot, page)
+        page.close()
+    assert errors == []
+
+
+def test_a_press_redraws_both_panes_and_the_loser_alone_is_told(scene: Scene) -> None:
+    scene.left.locator("[data-action-id=claim]").click()
+    for pane in (scene.left, scene.right):
+        expect(pane.locator("[data-action-id=release]")).to_be_visible()
+        expect(pane.locator("[data-action-id=claim]")).to_have_count(0)
+    stale = scene.slack.messages(scene.channel.id)[0] | {"blocks": card()}
+    scene.slack.press_stale(scene.bilal.id, {**stale, "blocks": _with_ids(stale["blocks"])}, "claim")
+    private = scene.right.locator("[data-ephemeral]")
+    expect(private).to_contain_text("Only visible to you")
+    expect(private).to_contain_text("@Amal has TINY-1")
+    expect(scene.left.locator("[data-ephemeral]")).to_have_count(0)
+    private.locator("[data-dismiss]").click()
+    expect(private).to_have_count(0)
+
+
+def _with_ids(blocks: list[dict[str, object]]) -> list[dict[str, object]]:
+    return [{"block_id": f"b{number}", **block} for number, block in enumerate(blocks)]
+
+
+def test_two_presses_together(scene: Scene) -> None:
+    scene.page.get_by_role("switch", name="Press together").check(force=True)
+    first, second = (pane.locator("[data-action-id=claim]") for pane in (scene.left, scene.right))
+    first.click()
+    expect(first).to_have_attribute("data-armed", "true")
+    expect(scene.right.locator("[data-armed-hint]")).to_contain_text("is held. Press a button here")
+    assert scene.bot.owner == ""
+    second.click()
+    expect(scene.left.locator("[data-action-id=release]")).to_be_visible()
+    expect(scene.page.locator("[data-ephemeral]")).to_have_count(1)
+    expect(scene.page.locator("[data-press]")).to_have_count(2)
+    loser = scene.left if scene.bot.owner == scene.bilal.id else scene.right
+    expect(loser.locator("[data-ephemeral]")).to_contain_text("Your press changed nothing")
+
+
+def test_a_held_press_can_be_taken_back(scene: Scene) -> None:
+    switch = scene.page.get_by_role("switch", name="Press together")
+    switch.check(force=True)
+    claim = scene.left.locator("[data-action-id=claim]")
+    claim.click()
+    claim.click()
+    expect(claim).not_to_have_attribute("data-armed", "true")
+    claim.click()
+    switch.uncheck(force=True)
+    expect(claim).not_to_have_attribute("data-armed", "true")
+    assert scene.bot.owner == ""
+    claim.click()
+    expect(scene.left.locator("[data-action-id=release]")).to_be_visible()
+
+
+def test_a_modal_keeps_what_was_typed_and_shows_errors_under_their_fields(scene: Scene) -> None:
+    scene.left.locator("[data-action-id=claim]").click()
+    scene.left.locator("[data-action-id=release]").click()
+    modal = scene.modal
+    expect(modal).to_have_attribute("data-callback-id", "release")
+    expect(scene.right.locator("[data-view]")).to_have_count(0)
+    modal.locator("textarea").fill("mind the fee")
+    modal.locator("[data-submit]").click()
+    required = "Please complete this required field."
+    expect(modal.locator("[data-error-for=reason]")).to_have_text(required)
+    expect(modal.locator("[data-error-for=external_action]")).to_have_text(required)
+    modal.get_by_label("Reason").select_option("other")
+    modal.get_by_label("Unknown").check()
+    modal.locator("input[type=date]").fill("2026-12-24")
+    modal.locator("[data-submit]").click()
+    expect(modal.locator("[data-error-for=comment]")).to_have_text("Other needs a comment.")
+    expect(modal.locator("[data-error-for=reason]")).to_have_count(0)
+    expect(modal.locator("textarea")).to_have_value("mind the fee")
+    expect(modal.locator("input[type=date]")).to_have_value("2026-12-24")
+    expect(modal.get_by_label("Comment")).to_be_focused()
+    modal.get_by_label("Comment").fill("lunch")
+    modal.locator("[data-submit]").click()
+    expect(modal).to_have_count(0)
+    assert scene.bot.owner == ""
+
+
+def test_a_failed_press_is_marked_for_who_pressed(scene: Scene) -> None:
+    blocks = [{"type": "actions", "elements": [button("Nowhere", "unhandled")]}]
+    scene.client.chat_postMessage(channel=scene.channel.id, text="x", blocks=blocks)
+    scene.left.locator("[data-action-id=unhandled]").click()
+    expect(scene.left.locator("[data-failure]")).to_contain_text("Something went wrong")
+    expect(scene.right.locator("[data-failure]")).to_have_count(0)
+
+
+def test_a_confirmation_is_asked_first(scene: Scene) -> None:
+    confirm = {"title": plain("Sure?"), "text": plain("Gone."), "confirm": plain("Go"), "deny": plain("Stay")}
+    blocks = [{"type": "actions", "elements": [button("Try", "history", confirm=confirm, style="danger")]}]
+    ts = scene.client.chat_postMessage(channel=scene.channel.id, text="x", blocks=blocks)["ts"]
+    pressed = scene.left.locator(f"[data-ts='{ts}'] [data-action-id=history]")
+    pressed.click()
+    dialog = scene.left.get_by_role("alertdialog", name="Sure?")
+    dialog.locator("[data-deny]").click()
+    expect(dialog).to_have_count(0)
+    expect(pressed).to_be_focused()
+    expect(scene.page.locator("[data-press]")).to_have_count(0)
+    pressed.click()
+    dialog.locator("[data-agree]").click()
+    expect(scene.page.locator("[data-press]")).to_have_count(1)
+
+
+def test_by_keyboard_alone(scene: Scene) -> None:
+    scene.tab_to(scene.left.locator("[data-action-id=claim]"))
+    scene.page.keyboard.press("Enter")
+    release = scene.left.locator("[data-action-id=release]")
+    expect(release).to_be_visible()
+    scene.tab_to(release)
+    scene.page.keyboard.press("Enter")
+    expect(scene.modal.get_by_label("Reason")).to_be_focused()
+    scene.page.keyboard.press("Escape")
+    expect(scene.modal).to_have_count(0)
+    scene.tab_to(scene.left.locator("[data-composer]"))
+    scene.page.keyboard.type("/tiny hello")
+    scene.page.keyboard.press("Enter")
+    expect(scene.left.locator("[data-ephemeral]")).to_contain_text("You said hello")
+
+
+def test_other_people_and_other_places(scene: Scene) -> None:
+    scene.client.chat_postMessage(channel=scene.amal.id, text="only for *Amal* &lt;b&gt;")
+    places = scene.left.locator("[data-select=channel]")
+    expect(places.locator("option", has_text="● Dibs (direct message)")).to_have_count(1)
+    places.select_option(label="● Dibs (direct message)")
+    message = scene.left.locator("[data-ts]")
+    expect(message).to_contain_text("only for Amal <b>")
+    expect(message.locator("strong", has_text="Amal")).to_be_visible()
+    scene.left.locator("[data-select=channel]").select_option("home")
+    expect(scene.left.locator("[data-home]")).to_contain_text("Dibs shows nothing here.")
+    scene.slack.wait_until(lambda: [one["type"] for one in scene.bot.events] == ["app_home_opened"])
+    scene.right.locator("[data-select=person]").select_option(scene.amal.id)
+    expect(scene.right).to_have_attribute("data-person", scene.amal.id)
+
+
+def test_nothing_is_fetched_from_elsewhere(chromium: Browser) -> None:
+    page = chromium.new_page()
+    asked: set[str] = set()
+    page.on("request", lambda request: asked.add(request.url))
+    with tiny_workspace() as (slack, bot):
+        scene = Scene(slack, bot, page)
+        picture = {"type": "image", "image_url": "https://example.org/a.png", "alt_text": "a far picture"}
+        scene.client.chat_postMessage(channel=scene.channel.id, text="x", blocks=[picture])
+        expect(scene.left.get_by_role("img", name="a far picture")).to_be_visible()
+        assert all(url.startswith((slack.page_url, "data:")) for url in asked)
+        page.close()
+
+
+def test_a_late_answer_is_waited_for(scene: Scene) -> None:
+    with scene.bot.lock:
+        scene.left.locator("[data-action-id=claim]").click()
+        expect(scene.left.locator("[aria-busy]")).to_have_count(1)
+        threading.Event().wait(0.2)
+    expect(scene.left.locator("[data-action-id=release]")).to_be_visible()

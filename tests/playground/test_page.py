@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import json
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+from tests.playground.tiny_bot import release_modal
+from tests.support.slack import request
+
+if TYPE_CHECKING:
+    from slack_sdk import WebClient
+    from tests.playground.tiny_bot import TinyBot
+
+    from dibs.playground import Channel, Person, SlackStandIn
+
+Json = dict[str, Any]
+
+JSON = {"Content-Type": "application/json"}
+
+
+def act(slack: SlackStandIn, *acts: Json) -> tuple[int, Json]:
+    body = json.dumps({"acts": list(acts)}).encode()
+    status, words = request("POST", f"{slack.page_url}page/act", body, JSON)
+    return status, json.loads(words)
+
+
+def state(slack: SlackStandIn, left: str, since: object = "") -> tuple[int, str]:
+    return request("GET", f"{slack.page_url}page/state?left={left}&since={since}")
+
+
+@pytest.mark.parametrize("path", ["", "static/app.js", "static/page.css", "page/state"])
+def test_the_page_is_served_from_the_package(slack: SlackStandIn, path: str) -> None:
+    assert request("GET", slack.page_url + path)[0] == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "127.0.0.1:1"},
+        {"Host": "playground.localhost.evil.example"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Sec-Fetch-Site": "cross-site"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("path", ["", "page/state", "page/act", "api/auth.test"])
+def test_another_sites_page_cannot_drive_it(slack: SlackStandIn, path: str, headers: dict[str, str]) -> None:
+    method = "POST" if path == "page/act" else "GET"
+    assert request(method, slack.page_url + path, b"{}", headers)[0] == 403
+
+
+def test_its_own_page_can(slack: SlackStandIn) -> None:
+    port = urlsplit(slack.page_url).port
+    for name in ("127.0.0.1", "localhost", "[::1]"):
+        own = {"Host": f"{name}:{port}", "Origin": f"http://{name}:{port}", "Sec-Fetch-Site": "same-origin"}
+        assert request("GET", slack.page_url, None, own)[0] == 200
+
+
+def test_it_listens_on_loopback_only(slack: SlackStandIn) -> None:
+    assert urlsplit(slack.page_url).hostname == "127.0.0.1"
+
+
+def test_a_form_of_another_site_is_no_act(slack: SlackStandIn) -> None:
+    plain_text = {"Content-Type": "text/plain"}
+    assert request("POST", f"{slack.page_url}page/act", b'{"acts": []}', plain_text)[0] == 415
+
+
+def test_a_pane_shows_what_one_person_sees(
+    slack: SlackStandIn, client: WebClient, amal: Person, bilal: Person, support: Channel, posted: str
+) -> None:
+    client.chat_postEphemeral(channel=support.id, user=amal.id, text="for Amal")
+    seen = [
+        [
+            message["text"]
+            for message in json.loads(state(slack, f"{who.id},{support.id}")[1])["panes"]["left"]["messages"]
+        ]
+        for who in (amal, bilal)
+    ]
+    assert posted
+    assert seen == [["TINY-1", "for Amal"], ["TINY-1"]]
+
+
+def test_news_arrives_while_the_page_waits(
+    slack: SlackStandIn, client: WebClient, amal: Person, support: Channel
+) -> None:
+    before = json.loads(state(slack, f"{amal.id},{support.id}")[1])
+    later = threading.Timer(0.1, client.chat_postMessage, kwargs={"channel": support.id, "text": "news"})
+    later.start()
+    started = time.monotonic()
+    after = json.loads(state(slack, f"{amal.id},{support.id}", before["version"])[1])
+    later.join()
+    assert 0.05 < time.monotonic() - started < 5
+    assert after["panes"]["left"]["messages"][0]["text"] == "news"
+
+
+def test_two_presses_go_out_together(
+    slack: SlackStandIn, bot: TinyBot, amal: Person, bilal: Person, support: Channel, posted: str
+) -> None:
+    press = {
+        "kind": "press",
+        "channel": support.id,
+        "ts": posted,
+        "block_id": "buttons",
+        "action_id": "claim",
+    }
+    status, told = act(slack, {**press, "user": amal.id}, {**press, "user": bilal.id})
+    assert status == 200
+    assert [result["status"] for result in told["results"]] == [200, 200]
+    loser = bilal if bot.owner == amal.id else amal
+    assert len(slack.ephemerals(loser.id)) == 1
+    presses = json.loads(state(slack, "")[1])["presses"]
+    assert {(press["who"], press["what"], press["status"]) for press in presses} == {
+        ("Amal", "Claim", 200),
+        ("Bilal", "Claim", 200),
+    }
+
+
+def test_writing_commands_and_words(slack: SlackStandIn, amal: Person, support: Channel) -> None:
+    place = {"kind": "write", "user": amal.id, "channel": support.id}
+    act(slack, {**place, "text": "/tiny hello"})
+    act(slack, {**place, "text": "1 < 2"})
+    assert slack.ephemerals(amal.id)[0]["text"] == "You said hello"
+    assert slack.messages(support.id)[0]["text"] == "1 &lt; 2"
+    act(slack, {"kind": "dismiss", "user": amal.id, "ts": slack.ephemerals(amal.id)[0]["ts"]})
+    assert slack.ephemerals(amal.id) == []
+
+
+def test_a_modal_is_filled_in_and_left_from_the_page(
+    slack: SlackStandIn, amal: Person, client: WebClient
+) -> None:
+    client.views_open(trigger_id=slack.world.issue_trigger(amal.id), view=release_modal())
+    result = act(slack, {"kind": "submit", "user": amal.id, "values": {"handoff_note": "x"}})[1]["results"][0]
+    assert set(result["errors"]) == {"reason", "external_action"}
+    assert act(slack, {"kind": "close", "user": amal.id})[1]["results"][0]["closed"]
+    assert act(slack, {"kind": "close", "user": amal.id})[0] == 409
+
+
+@pytest.mark.parametrize("acts", [[], [{}], [{"kind": "fly"}], ["x"], [{"kind": "close"}] * 3, "x"], ids=str)
+def test_nonsense_is_refused(slack: SlackStandIn, acts: object) -> None:
+    body = json.dumps({"acts": acts}).encode()
+    assert request("POST", f"{slack.page_url}page/act", body, JSON)[0] in (400, 409)
+    assert request("POST", f"{slack.page_url}page/act", b"{", JSON)[0] == 400
