@@ -10,6 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 import pytest
 import sqlalchemy as sa
+from tests.support.bot import Office, open_office
 from tests.support.postgres import postgres_server
 from tests.support.store import Desk, open_desk
 
@@ -69,3 +70,11 @@ def desk(engine: sa.Engine) -> Desk:
 def service(engine: sa.Engine) -> TransitionService:
     """The operations on the test's own database."""
     return TransitionService(engine)
+
+
+@pytest.fixture
+def office(database_url: str) -> Iterator[Office]:
+    """A channel with people and a queue, served by a whole Dibs."""
+    with open_office(database_url, people=("Amal", "Bilal", "Hana", "Marek", "Dana", "Sue")) as office:
+        office.make_queue()
+        yield office

@@ -38,6 +38,7 @@ class Settings:
     sweep_seconds: float = 10
     threads: int = 16
     playground: bool = False
+    playground_port: int = 3001
 
     @property
     def embedded_database(self) -> bool:
@@ -71,10 +72,22 @@ def load(environ: Mapping[str, str]) -> Settings:
         sweep_seconds=_seconds("DIBS_SWEEP_SECONDS", text("DIBS_SWEEP_SECONDS", "10")),
         threads=_whole_number("DIBS_THREADS", text("DIBS_THREADS", "16"), 2, LARGEST_POOL),
         playground=playground,
+        playground_port=_whole_number(
+            "DIBS_PLAYGROUND_PORT", text("DIBS_PLAYGROUND_PORT", "3001"), 0, HIGHEST_PORT
+        ),
     )
     if not playground:
         _require_slack(settings)
     return settings
+
+
+def for_playground(environ: Mapping[str, str]) -> Settings:
+    """The settings for the playground, whatever is set for a real installation, which it never touches.
+
+    Raises ConfigError like `load`.
+    """
+    ours = {name: value for name, value in environ.items() if not name.startswith("SLACK_")}
+    return load({name: value for name, value in ours.items() if name != "DATABASE_URL"})
 
 
 def _require_slack(settings: Settings) -> None:

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from dibs.deadline import Deadline
 from dibs.domain.queue import Event, Facts, Handover, Note
 from dibs.domain.task import Task
-from dibs.store import tasks
+from dibs.store import cards, members, tasks
 from dibs.store.guard import Guard
 
 
@@ -86,6 +86,17 @@ class TaskQueries:
             )
             for row in rows
         )
+
+    def supervises(self, queue_id: int, user_id: str, *, deadline: Deadline | None = None) -> bool:
+        """Whether the person is a supervisor of the queue."""
+        values = {"queue_ids": [queue_id], "user_id": user_id}
+        rows = self._guard.run_once(members.STANDINGS, values, deadline or Deadline.after())
+        return any(row["supervisor"] for row in rows)
+
+    def card_of(self, task_id: int, *, deadline: Deadline | None = None) -> tuple[str, str | None] | None:
+        """The channel and the message of a task's card; the message is None until it is posted."""
+        rows = self._guard.run_once(cards.WHERE_SHOWN, {"task_id": task_id}, deadline or Deadline.after())
+        return (rows[0]["channel_id"], rows[0]["message_ts"]) if rows else None
 
     def _one(
         self, statement: sa.TextClause, values: Mapping[str, object], deadline: Deadline | None

@@ -9,11 +9,11 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from dibs.deadline import Deadline
+from dibs.domain.errors import AlreadyDone
 from dibs.domain.queue import NewQueue, Queue
 from dibs.domain.task import Task
 from dibs.domain.text import clean
 from dibs.store import queues, tasks
-from dibs.store.errors import AlreadyDone
 from dibs.store.guard import Guard
 
 

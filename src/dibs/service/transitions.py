@@ -11,6 +11,7 @@ from typing import Protocol
 import sqlalchemy as sa
 
 from dibs.deadline import Deadline
+from dibs.domain.errors import StoreError
 from dibs.domain.outcomes import Outcome, Refusal
 from dibs.domain.task import (
     SETTLED_STATUSES,
@@ -23,7 +24,6 @@ from dibs.domain.text import clean
 from dibs.domain.transitions import Operation
 from dibs.service.writes import Press, Writes
 from dibs.store import members
-from dibs.store.errors import StoreError
 from dibs.store.guard import Guard
 from dibs.store.operations import LOOKED_UP_AFRESH, claim_of_longest_waiting
 
@@ -281,6 +281,23 @@ class TransitionService:
         press = Press(Operation.CHECK, task_id, actor_id, version, op_id, deadline)
         detail = {"answers": settled, "finding": clean(finding)}
         return self._writes.carry_out(press, detail=detail, answers=json.dumps(settled))
+
+    def judge(
+        self,
+        operation: Operation,
+        task_id: int,
+        actor_id: str,
+        version: int,
+        *,
+        op_id: str | None = None,
+        deadline: Deadline | None = None,
+    ) -> Outcome:
+        """Have an operation refused for who asks and when, and the refusal recorded; it never succeeds.
+
+        For a press that would open a form which could not be accepted.
+        """
+        press = Press(operation, task_id, actor_id, version, op_id, deadline)
+        return self._writes.carry_out(press, judge_only=True)
 
     def settle(self, outcome: Outcome, *, task_id: int, version: int, deadline: Deadline) -> Outcome:
         """Find out what became of an operation whose outcome is unknown.

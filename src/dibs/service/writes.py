@@ -12,11 +12,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from dibs.deadline import Deadline
+from dibs.domain.errors import AlreadyDone, Busy, Lost, NothingSent, Refused, StoreError
 from dibs.domain.outcomes import Outcome, Refusal, Verdict
 from dibs.domain.task import ExternalAction, Task
 from dibs.domain.transitions import RULES, Operation
 from dibs.store import tasks
-from dibs.store.errors import AlreadyDone, Busy, Lost, NothingSent, Refused, StoreError
 from dibs.store.guard import Guard, Row
 from dibs.store.operations import conditional_write
 
@@ -24,6 +24,24 @@ _log = logging.getLogger(__name__)
 
 _LARGEST_ID = 2**63 - 1
 _LARGEST_VERSION = 2**31 - 1
+_NOT_GIVEN: Mapping[str, object] = {
+    "judge_only": False,
+    "looked_up": True,
+    "confirmed": False,
+    "answers": "{}",
+    "action_id": None,
+    "description": None,
+    "text": None,
+    "committed_to": None,
+    "resolution": None,
+    "reason": None,
+    "reasons": [],
+    "comment": None,
+    "handoff_note": None,
+    "external_action": None,
+    "unrecorded": None,
+}
+"""What the operations take, where a call does not give it."""
 _ABOUT_ACTIONS = frozenset({Refusal.ACTION_OPEN, Refusal.ACTION_UNSTATED, Refusal.ANSWERS_MISSING})
 
 
@@ -112,6 +130,7 @@ class Writes:
             "version": press.version,
             "detail": None if detail is None else json.dumps(detail),
             "not_final": list(not_final),
+            **_NOT_GIVEN,
             **special,
         }
         return self.run(conditional_write(press.operation), parameters, press) or press.refused(

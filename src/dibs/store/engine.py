@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import psycopg
 import sqlalchemy as sa
@@ -65,7 +66,7 @@ def conninfo(url: str, timeouts: Timeouts, *, name: str) -> str:
         "keepalives_interval": 10,
         "keepalives_count": 3,
     }
-    merged = {**ours, **given, "options": f"{given.get('options') or ''} {options}".strip()}
+    merged: dict[str, Any] = {**ours, **given, "options": f"{given.get('options') or ''} {options}".strip()}
     return make_conninfo("", **{key: value for key, value in merged.items() if value is not None})
 
 

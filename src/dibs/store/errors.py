@@ -1,12 +1,4 @@
-"""What can go wrong between Dibs and PostgreSQL, sorted by what is known of the write.
-
-StoreError
-├── NothingSent          the database was not asked: nothing changed
-├── Refused              the database answered and rolled back: nothing changed
-│   ├── Busy             it could not get to it in time (a lock or statement time-out)
-│   └── AlreadyDone      the operation id was used before
-└── Lost                 no answer came after sending: it is not known what happened
-"""
+"""Sorts what PostgreSQL and its driver say into the errors of `dibs.domain.errors`."""
 
 from __future__ import annotations
 
@@ -15,39 +7,12 @@ from typing import Final
 import psycopg
 import sqlalchemy as sa
 
+from dibs.domain.errors import AlreadyDone, Busy, Lost, Refused, StoreError
 from dibs.store.tables import EVENT_OP_ID_KEY
 
 _LOST_STATES: Final = ("08", "57P")
 """SQLSTATE prefixes of a connection or a server that went away, which does not say whether it committed."""
 _BUSY_STATES: Final = frozenset({"55P03", "57014", "40001", "40P01"})
-
-
-class StoreError(Exception):
-    """The database did not carry out a statement."""
-
-
-class NothingSent(StoreError):
-    """The database was not asked."""
-
-
-class Refused(StoreError):
-    """The database answered that it did not do it. `table` names the table that refused, where known."""
-
-    def __init__(self, message: str, *, table: str | None = None) -> None:
-        super().__init__(message)
-        self.table = table
-
-
-class Busy(Refused):
-    """The database gave up waiting and rolled back."""
-
-
-class AlreadyDone(Refused):
-    """An event with this operation id exists already."""
-
-
-class Lost(StoreError):
-    """The connection went away after the statement was sent."""
 
 
 def sorted_out(error: sa.exc.DBAPIError) -> StoreError:

@@ -23,7 +23,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from dibs.deadline import Deadline
-from dibs.store.errors import Busy, Lost, NothingSent, Refused, StoreError, sorted_out
+from dibs.domain.errors import Busy, Lost, NothingSent, Refused
+from dibs.store.errors import sorted_out
 
 _log = logging.getLogger(__name__)
 
@@ -56,10 +57,19 @@ class Guard:
         """Have `callback` called, in a thread of the guard's, each time the database answers again."""
         self._when_back.append(callback)
 
+    def open_connections(self, number: int) -> None:
+        """Open connections ahead of the first presses, so that no press has to wait for one.
+
+        Raises sqlalchemy.exc.DBAPIError where the database does not let them in.
+        """
+        with contextlib.ExitStack() as opened:
+            for _ in range(number):
+                opened.enter_context(self._engine.connect())
+
     def run(self, statement: sa.Executable, parameters: Parameters, deadline: Deadline) -> Sequence[Row]:
         """Run one statement in autocommit and return its rows.
 
-        Raises NothingSent, Busy, Refused or Lost (see `dibs.store.errors`), always before the deadline
+        Raises NothingSent, Busy, Refused or Lost (see `dibs.domain.errors`), always before the deadline
         and the watchdog's tick are over.
         """
         if self._away:
@@ -189,6 +199,3 @@ class _Watchdog:
                 for watch in self._watches:
                     if not watch.fired and watch.deadline.remaining <= 0:
                         watch.fire()
-
-
-__all__ = ["Busy", "Guard", "Lost", "NothingSent", "Parameters", "Refused", "Row", "StoreError"]

@@ -20,3 +20,52 @@ STANDINGS = sa.text(
     "SELECT queue_id, standing, supervisor FROM dibs.queue_member "
     "WHERE queue_id = ANY(:queue_ids) AND user_id = :user_id ORDER BY queue_id"
 ).bindparams(sa.bindparam("queue_ids", type_=sa.ARRAY(sa.BigInteger())))
+
+SET_STANDING = sa.text(
+    "INSERT INTO dibs.queue_member (queue_id, user_id, standing) VALUES (:queue_id, :user_id, :standing) "
+    "ON CONFLICT (queue_id, user_id) "
+    "DO UPDATE SET standing = excluded.standing, changed_at = clock_timestamp() "
+    "WHERE queue_member.standing <> excluded.standing"
+)
+
+JOINED = sa.text(
+    "INSERT INTO dibs.queue_member (queue_id, user_id, standing) "
+    "SELECT q.id, :user_id, 'unverified' FROM dibs.queue q "
+    "WHERE q.workspace = :workspace AND q.channel_id = :channel_id "
+    "ON CONFLICT (queue_id, user_id) DO UPDATE SET standing = 'unverified', changed_at = clock_timestamp() "
+    "WHERE queue_member.standing = 'left'"
+)
+
+LEFT = sa.text(
+    "UPDATE dibs.queue_member m SET standing = 'left', changed_at = clock_timestamp() FROM dibs.queue q "
+    "WHERE q.id = m.queue_id AND q.workspace = :workspace AND q.channel_id = :channel_id "
+    "AND m.user_id = :user_id AND m.standing <> 'left'"
+)
+
+READ_WHOLE = sa.text(
+    """
+WITH present AS (
+    INSERT INTO dibs.queue_member (queue_id, user_id, standing)
+    SELECT :queue_id, p.user_id, 'unverified' FROM unnest(:present) AS p (user_id)
+    ON CONFLICT (queue_id, user_id) DO UPDATE SET standing = 'unverified', changed_at = clock_timestamp()
+    WHERE queue_member.standing = 'left'
+), gone AS (
+    UPDATE dibs.queue_member SET standing = 'left', changed_at = clock_timestamp()
+    WHERE queue_id = :queue_id AND standing <> 'left' AND NOT user_id = ANY(:present)
+)
+UPDATE dibs.queue SET members_read_at = clock_timestamp() WHERE id = :queue_id"""
+).bindparams(
+    sa.bindparam("queue_id", type_=sa.BigInteger()), sa.bindparam("present", type_=sa.ARRAY(sa.Text()))
+)
+
+READ_LONG_AGO = sa.text(
+    "SELECT id AS queue_id, workspace, channel_id FROM dibs.queue "
+    "WHERE members_read_at IS NULL OR members_read_at < now() - make_interval(secs => :seconds) "
+    "ORDER BY members_read_at NULLS FIRST LIMIT :most"
+)
+
+UNVERIFIED = sa.text(
+    "SELECT m.queue_id, m.user_id, q.workspace "
+    "FROM dibs.queue_member m JOIN dibs.queue q ON q.id = m.queue_id "
+    "WHERE m.standing = 'unverified' ORDER BY m.changed_at LIMIT :most"
+)

@@ -26,6 +26,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -191,6 +192,9 @@ handed_back AS (
 }
 
 
+_ONLY_JUDGED: Condition = (Refusal.STALE, ":judge_only")
+"""The last condition of every write: a press that opens a form is judged like the form's own operation."""
+
 _STALE: Condition = (
     Refusal.STALE,
     "s.version <> :version OR s.version <> (SELECT t.version FROM dibs.task t WHERE t.id = s.id)",
@@ -315,7 +319,7 @@ def conditional_write(operation: Operation) -> sa.TextClause:
     is no such task. Where the operation id was used before, the unique constraint on `event` fails it whole.
     """
     rule = RULES[operation]
-    conditions = [*_who_and_when(rule), *_SPECIALS[operation].conditions]
+    conditions = [*_who_and_when(rule), *_SPECIALS[operation].conditions, _ONLY_JUDGED]
     sql = _compose(rule, member=_THE_MEMBER, locked=_THE_TASK, member_joins="true", conditions=conditions)
     return _typed(sql)
 
@@ -336,7 +340,7 @@ def claim_of_longest_waiting() -> sa.TextClause:
     return _typed(sql)
 
 
-_TYPES: dict[str, sa.types.TypeEngine[object]] = {
+_TYPES: dict[str, sa.types.TypeEngine[Any]] = {
     "task_id": sa.BigInteger(),
     "queue_ids": sa.ARRAY(sa.BigInteger()),
     "action_id": sa.BigInteger(),
@@ -345,6 +349,7 @@ _TYPES: dict[str, sa.types.TypeEngine[object]] = {
     "op_id": sa.Text(),
     "detail": sa.Text(),
     "not_final": sa.ARRAY(sa.Text()),
+    "judge_only": sa.Boolean(),
     "looked_up": sa.Boolean(),
     "confirmed": sa.Boolean(),
     "answers": sa.Text(),

@@ -52,7 +52,3 @@ OF_ELIGIBLE = sa.text(
     f"SELECT {_COLUMNS} FROM dibs.queue q JOIN dibs.queue_member m ON m.queue_id = q.id "
     "WHERE q.workspace = :workspace AND m.user_id = :user_id AND m.standing = 'eligible' ORDER BY q.id"
 )
-
-MEMBERS_NOT_READ = sa.text(
-    f"SELECT {_COLUMNS} FROM dibs.queue q WHERE q.members_read_at IS NULL ORDER BY q.id LIMIT 20"
-)

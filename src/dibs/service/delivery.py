@@ -1,0 +1,140 @@
+"""Cards brought up to date: the newest state, by one sender at a time, outside any transaction."""
+
+from __future__ import annotations
+
+import logging
+import random
+import uuid
+from dataclasses import dataclass
+from typing import Protocol, assert_never
+
+from dibs.deadline import Deadline
+from dibs.domain.queue import Facts
+from dibs.service.queries import TaskQueries
+from dibs.store import cards
+from dibs.store.guard import Guard
+
+_log = logging.getLogger(__name__)
+
+CARDS_AT_A_TIME = 100
+STATEMENT_SECONDS = 5.0
+LONGEST_WAIT_SECONDS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """The message stands, and shows what it was given."""
+
+    message_ts: str
+
+
+@dataclass(frozen=True, slots=True)
+class MessageGone:
+    """The message that should be updated was deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """It will never work, such as in an archived channel. `reason` is the other side's own word."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TryLater:
+    """It did not work now. `seconds` is how long the other side asked to wait, or None."""
+
+    seconds: float | None = None
+
+
+Delivery = Delivered | MessageGone | GivenUp | TryLater
+
+
+class CardSender(Protocol):
+    """How a card reaches its channel. No method raises for what the other side answers."""
+
+    def post(self, facts: Facts) -> Delivery:
+        """Post a new message."""
+
+    def update(self, facts: Facts, message_ts: str, answer_url: str | None) -> Delivery:
+        """Redraw the message, through `answer_url` where a press on this very message brought one."""
+
+    def find(self, facts: Facts) -> str | None:
+        """The message of an earlier post whose answer was lost, if it is there after all."""
+
+
+class DeliveryService:
+    """Sends what is due. Safe in several threads and processes at once."""
+
+    def __init__(self, guard: Guard, queries: TaskQueries, sender: CardSender) -> None:
+        self._guard = guard
+        self._queries = queries
+        self._sender = sender
+
+    def deliver_once(self) -> int:
+        """Bring every card that is due up to date. Returns how many were tried. Raises StoreError."""
+        due = self._guard.run(cards.DUE, {"most": CARDS_AT_A_TIME}, Deadline.after(STATEMENT_SECONDS))
+        for row in due:
+            self.refresh(row["task_id"])
+        return len(due)
+
+    def post_again(self, queue_id: int, channel_id: str) -> None:
+        """Have the cards of a queue's unfinished tasks posted anew, where their channel has lost them all."""
+        values = {"queue_id": queue_id, "channel_id": channel_id}
+        self._guard.run(cards.POST_AGAIN, values, Deadline.after(STATEMENT_SECONDS))
+
+    def refresh(self, task_id: int, *, pressed_ts: str | None = None, answer_url: str | None = None) -> None:
+        """Bring the card of one task up to date, unless it is so already or somebody else is at it.
+
+        `answer_url` belongs to the message `pressed_ts`, and serves only if that is the card itself.
+        Raises StoreError where the database did not answer; the card stays due then.
+        """
+        while self._send_newest(task_id, pressed_ts, answer_url):
+            # What changed while the message was on its way is sent without the url, which has limited uses.
+            answer_url = None
+
+    def _send_newest(self, task_id: int, pressed_ts: str | None, answer_url: str | None) -> bool:
+        sender = {"task_id": task_id, "sender": uuid.uuid4().hex}
+        taken = self._guard.run(cards.TAKE, sender, Deadline.after(STATEMENT_SECONDS))
+        if not taken:
+            return False
+        facts = self._queries.facts(task_id, deadline=Deadline.after(STATEMENT_SECONDS))
+        if facts is None:
+            return False
+        message_ts, attempts = taken[0]["message_ts"], taken[0]["attempts"]
+        if message_ts is None and attempts > 1:
+            message_ts = self._sender.find(facts)
+        answer_url = answer_url if message_ts == pressed_ts else None
+        delivery = self._update_or_post(facts, message_ts, answer_url, sender)
+        match delivery:
+            case Delivered():
+                shown = {**sender, "version": facts.task.version, "message_ts": delivery.message_ts}
+                rows = self._guard.run_once(cards.SHOWN, shown, Deadline.after(STATEMENT_SECONDS))
+                return bool(rows and rows[0]["more"])
+            case GivenUp():
+                _log.warning("the card of %s is given up: %s", facts.task.name, delivery.reason)
+                values = {**sender, "reason": delivery.reason}
+                self._guard.run_once(cards.DISABLE, values, Deadline.after(STATEMENT_SECONDS))
+            case TryLater():
+                wait = delivery.seconds if delivery.seconds is not None else _back_off(attempts)
+                values = {**sender, "seconds": wait}
+                self._guard.run_once(cards.TRY_LATER, values, Deadline.after(STATEMENT_SECONDS))
+            case _:
+                assert_never(delivery)
+        return False
+
+    def _update_or_post(
+        self, facts: Facts, message_ts: str | None, answer_url: str | None, sender: dict[str, object]
+    ) -> Delivered | GivenUp | TryLater:
+        if message_ts is not None:
+            delivery = self._sender.update(facts, message_ts, answer_url)
+            if not isinstance(delivery, MessageGone):
+                return delivery
+            self._guard.run_once(cards.GONE, sender, Deadline.after(STATEMENT_SECONDS))
+        posted = self._sender.post(facts)
+        return TryLater() if isinstance(posted, MessageGone) else posted
+
+
+def _back_off(attempts: int) -> float:
+    """Seconds to wait before the next try: twice as long each time, scattered so that crowds spread out."""
+    return random.uniform(0.5, 1.0) * min(2.0**attempts, LONGEST_WAIT_SECONDS)  # noqa: S311 - no secret

@@ -1,0 +1,138 @@
+"""HTTP: one threaded production server that takes Slack's requests and tells how Dibs is."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterable
+from http import HTTPStatus
+from typing import Any
+
+from slack_bolt import App, BoltRequest
+from waitress import create_server
+from waitress.channel import HTTPChannel
+from waitress.parser import HTTPRequestParser
+from waitress.server import BaseWSGIServer
+
+from dibs.deadline import Deadline
+
+_log = logging.getLogger(__name__)
+
+EVENTS_PATH, ALIVE_PATH, READY_PATH = "/slack/events", "/healthz", "/readyz"
+_LAST_ANSWERS_SECONDS = 3
+_LARGEST_BODY = 1024 * 1024
+_ARRIVED = "X_DIBS_ARRIVED"
+
+Environ = dict[str, Any]
+StartResponse = Callable[[str, list[tuple[str, str]]], object]
+Readiness = Callable[[], tuple[bool, dict[str, Any]]]
+
+
+class _StampedRequest(HTTPRequestParser):  # type: ignore[misc] # waitress has no types
+    """A request that knows when it arrived, since its deadline counts from then and not from its turn."""
+
+    def __init__(self, adjustments: Any) -> None:  # noqa: ANN401 - waitress has no types
+        super().__init__(adjustments)
+        self.arrived = time.monotonic()
+
+    def received(self, data: bytes) -> int:
+        consumed: int = super().received(data)
+        self.headers[_ARRIVED] = repr(self.arrived)
+        return consumed
+
+
+class _StampingChannel(HTTPChannel):  # type: ignore[misc] # waitress has no types
+    parser_class = _StampedRequest
+
+
+class SlackHttp:
+    """The WSGI application, and the server that runs it in `threads` threads."""
+
+    def __init__(self, app: App, readiness: Readiness, *, host: str, port: int, threads: int) -> None:
+        self._app = app
+        self._readiness = readiness
+        self._sockets: dict[int, object] = {}
+        # Raises OSError where the address cannot be used.
+        self._server = create_server(
+            self.answer,
+            map=self._sockets,
+            host=host,
+            port=port,
+            threads=threads,
+            max_request_body_size=_LARGEST_BODY,
+            ident=None,
+            clear_untrusted_proxy_headers=True,
+        )
+        for socket in self._sockets.values():
+            if isinstance(socket, BaseWSGIServer):
+                socket.channel_class = _StampingChannel
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        return next(int(s.effective_port) for s in self._sockets.values() if isinstance(s, BaseWSGIServer))
+
+    def run(self) -> None:
+        """Serve until `close`."""
+        self._server.run()
+
+    def close(self) -> None:
+        """Stop taking requests; those that are being answered still are."""
+        for socket in list(self._sockets.values()):
+            if isinstance(socket, BaseWSGIServer):
+                socket.task_dispatcher.shutdown(cancel_pending=False, timeout=_LAST_ANSWERS_SECONDS)
+        self._server.close()
+
+    def answer(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer one request."""
+        method, path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "")
+        if path == EVENTS_PATH:
+            if method != "POST":
+                return _plain(
+                    start_response, HTTPStatus.METHOD_NOT_ALLOWED, "Slack sends POST requests here."
+                )
+            return self._slack(environ, start_response)
+        if path == ALIVE_PATH and method in ("GET", "HEAD"):
+            return _plain(start_response, HTTPStatus.OK, "alive")
+        if path == READY_PATH and method in ("GET", "HEAD"):
+            ready, details = self._readiness()
+            status = HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE
+            return _respond(start_response, status, "application/json", json.dumps(details))
+        return _plain(start_response, HTTPStatus.NOT_FOUND, "There is nothing here.")
+
+    def _slack(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        deadline = Deadline.after(since=float(environ.get(f"HTTP_{_ARRIVED}") or time.monotonic()))
+        headers = {
+            key[len("HTTP_") :].replace("_", "-").lower(): value
+            for key, value in environ.items()
+            if key.startswith("HTTP_")
+        }
+        headers["content-type"] = environ.get("CONTENT_TYPE", "")
+        try:
+            body = environ["wsgi.input"].read().decode("utf-8")
+            request = BoltRequest(
+                body=body,
+                query=environ.get("QUERY_STRING", ""),
+                headers=headers,
+                context={"deadline": deadline},
+            )
+            answer = self._app.dispatch(request)
+        except Exception:  # noqa: BLE001 - Bolt trips over payloads of unknown shapes in many ways
+            _log.info("a request could not be read", exc_info=True)
+            return _plain(start_response, HTTPStatus.BAD_REQUEST, "This request cannot be read.")
+        content_type = answer.headers.get("content-type", ["text/plain;charset=utf-8"])[0]
+        return _respond(start_response, HTTPStatus(answer.status), content_type, answer.body)
+
+
+def _plain(start_response: StartResponse, status: HTTPStatus, said: str) -> Iterable[bytes]:
+    return _respond(start_response, status, "text/plain; charset=utf-8", said)
+
+
+def _respond(
+    start_response: StartResponse, status: HTTPStatus, content_type: str, body: str
+) -> Iterable[bytes]:
+    payload = body.encode("utf-8")
+    headers = [("Content-Type", content_type), ("Content-Length", str(len(payload)))]
+    start_response(f"{status.value} {status.phrase}", headers)
+    return [payload]

@@ -1,0 +1,69 @@
+"""The ids of actions, views, inputs and commands. They stand here and nowhere else (design.md, section 4)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Action(StrEnum):
+    """The buttons on a card."""
+
+    CLAIM = "task_claim"
+    START = "task_start"
+    RENEW = "task_renew"
+    DONE = "task_done"
+    RELEASE = "task_release"
+    NOTE = "task_note"
+    RECORD_ACTION = "task_record_action"
+    RESOLVE_ACTION = "task_resolve_action"
+    CHECK = "task_check"
+    HISTORY = "task_history"
+
+
+class View(StrEnum):
+    """The modals, by callback_id."""
+
+    RELEASE = "release"
+    CHECK = "check"
+    DONE = "done"
+    RECORD_ACTION = "record_action"
+    RESOLVE_ACTION = "resolve_action"
+    NOTE = "note"
+    NEW_TASK = "new_task"
+    QUEUE_SETTINGS = "queue_settings"
+    HISTORY = "history"
+
+
+class Field(StrEnum):
+    """The inputs of the modals; each is both the block_id and the action_id."""
+
+    REASON = "reason"
+    COMMENT = "comment"
+    HANDOFF_NOTE = "handoff_note"
+    EXTERNAL_ACTION = "external_action"
+    QUEUE = "queue"
+    TITLE = "title"
+    DETAILS = "details"
+    DEADLINE = "deadline"
+    NAME = "name"
+    KEY = "key"
+    LEASE_MINUTES = "lease_minutes"
+    SUPERVISORS = "supervisors"
+    RESOLUTION = "resolution"
+    DESCRIPTION = "description"
+    TEXT = "text"
+    STATUS = "status"
+    FINDING = "finding"
+
+
+ANSWER_PREFIX = "answer_"
+"""Before the id of an external action: the input that says how it ended."""
+
+
+class Command(StrEnum):
+    """The slash commands."""
+
+    QUEUE = "/queue"
+    RELEASE = "/release"
+    AUDIT = "/audit"
+    DIBS = "/dibs"

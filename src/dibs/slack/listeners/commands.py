@@ -1,0 +1,213 @@
+"""Slash commands: read what was typed, make one call, answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from slack_bolt import Ack, App, BoltContext
+
+from dibs.domain.errors import Lost, StoreError
+from dibs.domain.queue import Queue
+from dibs.slack import payloads, replies, text
+from dibs.slack.front import Front
+from dibs.slack.ids import Command
+from dibs.slack.payloads import Typed
+from dibs.slack.views import lists, modals
+from dibs.slack.views.card import Message
+from dibs.slack.views.lists import MOST_TASKS
+
+Answer = dict[str, Any]
+Handler = Callable[[Front, Typed, str], Answer]
+
+NO_QUEUE = "This channel has no queue yet, so nothing changed. Type `/queue create` to make one here."
+
+
+def register(app: App, front: Front) -> None:
+    """Listen to the four commands through one listener."""
+
+    @app.command(re.compile(f"^({'|'.join(Command)})$"))
+    def on_command(ack: Ack, body: dict[str, Any], context: BoltContext) -> None:
+        try:
+            typed = payloads.typed(body, context["deadline"])
+        except payloads.UnreadableError:
+            ack(said(f"Dibs could not read this command. {replies.NOTHING_CHANGED}"))
+            return
+        try:
+            answer = _dispatch(front, typed)
+        except Lost:
+            answer = said(f"We could not confirm this; type `{typed.command} list` before you repeat it.")
+        except StoreError:
+            answer = said(
+                f"Dibs cannot reach its database just now. {replies.NOTHING_CHANGED} Please try again."
+            )
+        # An empty object would be shown as such.
+        ack(answer) if answer else ack()
+
+
+def said(words: str) -> Answer:
+    """An answer that only the person who typed sees."""
+    return {"response_type": "ephemeral", "text": words}
+
+
+def _dispatch(front: Front, typed: Typed) -> Answer:
+    command, rest = typed.command, typed.text
+    if command == Command.DIBS:
+        first, rest = _split(rest)
+        command = f"/{first.lower()}"
+    match command:
+        case Command.QUEUE:
+            word, rest = _split(rest)
+            return QUEUE.get(word.lower() or "help", _unknown)(front, typed, rest)
+        case Command.RELEASE:
+            return _release(front, typed, rest)
+        case Command.AUDIT:
+            return _not_built("/audit")
+        case _:
+            return _help(front, typed, "")
+
+
+def _split(words: str) -> tuple[str, str]:
+    first, _, rest = words.strip().partition(" ")
+    return first, rest.strip()
+
+
+def _not_built(what: str) -> Answer:
+    return said(f"`{what}` is not built yet. {replies.NOTHING_CHANGED} `/queue help` shows what there is.")
+
+
+def _add(front: Front, typed: Typed, rest: str) -> Answer:
+    origin = typed.origin
+    first, title = _split(rest)
+    named = front.queues.by_key(origin.workspace, first.upper(), deadline=origin.deadline) if title else None
+    here = _queues_here(front, typed) if named is None else (named,)
+    if not here:
+        return said(NO_QUEUE)
+    if not rest:
+        return _open(front, typed, modals.new_task(here, payloads.metadata_of(origin)))
+    if len(here) > 1:
+        keys = ", ".join(f"`{queue.key}`" for queue in here)
+        return said(
+            f"This channel has several queues: {keys}. {replies.NOTHING_CHANGED} "
+            f"Say which: `/queue add {here[0].key} {text.one_line(rest, 100)}`"
+        )
+    queue = here[0]
+    added = front.queues.add_task(
+        queue.id,
+        title if named else rest,
+        origin.user_id,
+        op_id=origin.op_id,
+        deadline=origin.deadline,
+    )
+    front.outgoing.refresh(added.task.id)
+    return said(f"*{added.task.name}* is in the queue. Its card is in <#{queue.channel_id}>.")
+
+
+def _list(front: Front, typed: Typed, _rest: str) -> Answer:
+    here = _queues_here(front, typed)
+    if not here:
+        return said(NO_QUEUE)
+    ids = [queue.id for queue in here]
+    tasks = front.queries.unfinished(ids, most=MOST_TASKS + 1, deadline=typed.origin.deadline)
+    title = " and ".join(f"*{queue.key}* {text.one_line(queue.name, 80)}" for queue in here)
+    empty = "Nothing is waiting and nobody holds anything. Type `/queue add` and a title to add a task."
+    return _private(lists.task_list(title, tasks, empty=empty))
+
+
+def _mine(front: Front, typed: Typed, _rest: str) -> Answer:
+    origin = typed.origin
+    tasks = front.queries.owned_by(
+        origin.workspace, origin.user_id, most=MOST_TASKS + 1, deadline=origin.deadline
+    )
+    empty = "You hold no task. `/queue next` gives you the one that has waited longest."
+    return _private(lists.task_list("*Your tasks*", tasks, empty=empty))
+
+
+def _next(front: Front, typed: Typed, _rest: str) -> Answer:
+    origin = typed.origin
+    queues = _queues_here(front, typed) or front.queues.of_eligible(
+        origin.workspace, origin.user_id, deadline=origin.deadline
+    )
+    if not queues:
+        return said(NO_QUEUE)
+    outcome = front.transitions.claim_next(
+        [queue.id for queue in queues], origin.user_id, op_id=origin.op_id, deadline=origin.deadline
+    )
+    if outcome.task is None:
+        return said(replies.reply(outcome))
+    front.outgoing.refresh(outcome.task.id)
+    where = front.queries.card_of(outcome.task.id)
+    link = f" {front.outgoing.link_to(*where, words='Its card')}" if where else ""
+    return said(f"{replies.reply(outcome)}\n> {text.one_line(outcome.task.title, 300)}\n{link}")
+
+
+def _create(front: Front, typed: Typed, _rest: str) -> Answer:
+    origin = typed.origin
+    if not origin.channel_id or origin.channel_id.startswith("D"):
+        return said(f"A queue lives in a channel. {replies.NOTHING_CHANGED} Type `/queue create` in one.")
+    view = modals.queue_settings(payloads.metadata_of(origin), creator=origin.user_id)
+    return _open(front, typed, view)
+
+
+def _release(front: Front, typed: Typed, _rest: str) -> Answer:
+    del front, typed
+    return said(
+        "`/release` is not built yet. Nothing changed. To hand a task back, press *Release* on its card."
+    )
+
+
+def _help(front: Front, typed: Typed, _rest: str) -> Answer:
+    del front, typed
+    return said(
+        "*Dibs* gives every task in a shared queue one owner at a time.\n"
+        "• `/queue create` makes a queue in this channel\n"
+        "• `/queue add Refund order 1001` adds a task; "
+        "`/queue add SUP Refund order 1001` says in which queue\n"
+        "• `/queue next` gives you the task that has waited longest\n"
+        "• `/queue list` shows what is waiting and who has what; `/queue mine` shows your tasks\n"
+        "• On a task's card: *Claim* it, *Start* when you begin, *Renew* if you need longer, then *Done*, or "
+        "*Release* to hand it back\n"
+        "Where another app has taken `/queue`, `/dibs queue` does the same."
+    )
+
+
+def _unknown(front: Front, typed: Typed, _rest: str) -> Answer:
+    word = text.one_line(_split(typed.text)[0], 40)
+    known = _help(front, typed, "")["text"]
+    return said(f"Dibs does not know “{word}”. {replies.NOTHING_CHANGED}\n\n{known}")
+
+
+def _later(name: str) -> Handler:
+    def handler(_front: Front, _typed: Typed, _rest: str) -> Answer:
+        return _not_built(f"/queue {name}")
+
+    return handler
+
+
+QUEUE: Mapping[str, Handler] = {
+    "add": _add,
+    "list": _list,
+    "mine": _mine,
+    "next": _next,
+    "create": _create,
+    "help": _help,
+    **{name: _later(name) for name in ("settings", "pause", "resume", "report")},
+}
+"""What may follow `/queue`."""
+
+
+def _queues_here(front: Front, typed: Typed) -> tuple[Queue, ...]:
+    origin = typed.origin
+    return front.queues.of_channel(origin.workspace, origin.channel_id or "", deadline=origin.deadline)
+
+
+def _private(message: Message) -> Answer:
+    return {"response_type": "ephemeral", **message.as_payload()}
+
+
+def _open(front: Front, typed: Typed, view: dict[str, Any]) -> Answer:
+    origin = typed.origin
+    if origin.trigger_id and front.web.open_view(origin.trigger_id, view, origin.deadline):
+        return {}
+    return said(f"Slack did not open the window in time. {replies.NOTHING_CHANGED} Please type it again.")

@@ -1,0 +1,37 @@
+"""What Slack tells of its own accord: who joins and who leaves a channel."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Any
+
+from slack_bolt import App
+
+from dibs.domain.errors import StoreError
+from dibs.slack.front import Front
+
+_log = logging.getLogger(__name__)
+
+JOINED, LEFT = "member_joined_channel", "member_left_channel"
+
+
+def register(app: App, front: Front) -> None:
+    """Keep the members of the queues' channels up to date."""
+
+    @app.event(re.compile(f"^({JOINED}|{LEFT})$"))
+    def on_member(body: dict[str, Any]) -> None:
+        event = body.get("event") or {}
+        whereabouts = (body.get("team_id"), event.get("channel"), event.get("user"))
+        if not all(isinstance(part, str) and part for part in whereabouts):
+            return
+        workspace, channel, user = (str(part) for part in whereabouts)
+        try:
+            if event.get("type") == JOINED:
+                front.membership.joined(workspace, channel, user)
+            else:
+                front.membership.left(workspace, channel, user)
+        except StoreError as error:
+            # Slack would repeat the event, but not for long enough; the channel is read again instead.
+            _log.warning("a change of members was not stored: %s", error)
+            front.membership.read_again_soon()

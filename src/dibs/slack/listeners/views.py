@@ -1,0 +1,244 @@
+"""Forms that somebody sent off: read them, make one call, close them or say at which input it stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from slack_bolt import Ack, App, BoltContext
+
+from dibs.domain.errors import Lost, StoreError
+from dibs.domain.outcomes import Outcome
+from dibs.domain.queue import (
+    KEY_FORM,
+    LONGEST_LEASE_MINUTES,
+    NewQueue,
+)
+from dibs.domain.task import SETTLED_STATUSES, ActionStatus
+from dibs.slack import payloads, replies, text
+from dibs.slack.front import Front
+from dibs.slack.ids import ANSWER_PREFIX, Field, View
+from dibs.slack.payloads import Submission
+
+Errors = dict[str, str]
+Handler = Callable[[Front, Submission], Errors]
+"""Carries a form out. Returns what is wrong, by input; nothing where it was accepted."""
+
+_FORMS = "|".join(view for view in View if view is not View.HISTORY)
+
+
+def register(app: App, front: Front) -> None:
+    """Listen to every form through one listener."""
+
+    @app.view(re.compile(f"^({_FORMS})$"))
+    def on_submission(ack: Ack, body: dict[str, Any], context: BoltContext) -> None:
+        try:
+            form = payloads.submission(body, context["deadline"])
+        except payloads.UnreadableError:
+            ack(response_action="errors", errors=at_first_input(body, replies.UNREADABLE_FORM))
+            return
+        try:
+            errors = HANDLERS[View(form.callback_id)](front, form)
+        except payloads.UnreadableError:
+            errors = _anywhere(form, replies.UNREADABLE_FORM)
+        except Lost:
+            errors = _anywhere(form, replies.UNKNOWN)
+        except StoreError:
+            errors = _anywhere(form, f"Dibs cannot reach its database just now. {replies.PRESS_AGAIN}")
+        if errors:
+            ack(response_action="errors", errors=errors)
+        else:
+            ack()
+
+
+def at_first_input(body: Mapping[str, Any], said: str) -> Errors:
+    """`said` as an error of the first input of the form."""
+    blocks = (body.get("view") or {}).get("blocks") or []
+    inputs = [block.get("block_id") for block in blocks if block.get("type") == "input"]
+    return {str(inputs[0]): said} if inputs else {}
+
+
+def _anywhere(form: Submission, said: str) -> Errors:
+    return {form.blocks[0]: said} if form.blocks else {}
+
+
+def _done(front: Front, form: Submission) -> Errors:
+    outcome = front.transitions.done(
+        *_which(form),
+        resolution=form.text(Field.RESOLUTION),
+        op_id=form.origin.op_id,
+        deadline=form.origin.deadline,
+    )
+    return _came_of_it(front, form, outcome)
+
+
+def _release(front: Front, form: Submission) -> Errors:
+    outcome = front.transitions.release(
+        *_which(form),
+        reason=form.text(Field.REASON),
+        comment=form.text(Field.COMMENT),
+        handoff_note=form.text(Field.HANDOFF_NOTE),
+        external_action=form.text(Field.EXTERNAL_ACTION),
+        op_id=form.origin.op_id,
+        deadline=form.origin.deadline,
+    )
+    return _came_of_it(front, form, outcome)
+
+
+def _note(front: Front, form: Submission) -> Errors:
+    outcome = front.transitions.note(
+        *_which(form),
+        form.text(Field.TEXT) or "",
+        op_id=form.origin.op_id,
+        deadline=form.origin.deadline,
+    )
+    return _came_of_it(front, form, outcome)
+
+
+def _record_action(front: Front, form: Submission) -> Errors:
+    outcome = front.transitions.record_action(
+        *_which(form),
+        form.text(Field.DESCRIPTION) or "",
+        op_id=form.origin.op_id,
+        deadline=form.origin.deadline,
+    )
+    return _came_of_it(front, form, outcome)
+
+
+def _resolve_action(front: Front, form: Submission) -> Errors:
+    action, status = form.text(Field.EXTERNAL_ACTION), form.text(Field.STATUS)
+    if not (action and action.isascii() and action.isdigit()):
+        return {Field.EXTERNAL_ACTION: "Choose which external action you mean. Nothing changed yet."}
+    if status not in set(ActionStatus):
+        return {Field.STATUS: "Say how it ended. If you are not sure, choose that you don't know."}
+    outcome = front.transitions.resolve_action(
+        *_which(form),
+        int(action),
+        ActionStatus(status),
+        op_id=form.origin.op_id,
+        deadline=form.origin.deadline,
+    )
+    return _came_of_it(front, form, outcome)
+
+
+def _check(front: Front, form: Submission) -> Errors:
+    finding = form.text(Field.FINDING)
+    if not finding:
+        return {Field.FINDING: "Say in a sentence what you found. Nothing changed yet."}
+    answers = {
+        action: ActionStatus(status)
+        for action, status in form.starting_with(ANSWER_PREFIX).items()
+        if status in SETTLED_STATUSES
+    }
+    if form.metadata.get("then") == "start":
+        outcome = front.transitions.start(
+            *_which(form),
+            answers=answers,
+            finding=finding,
+            op_id=form.origin.op_id,
+            deadline=form.origin.deadline,
+        )
+    else:
+        outcome = front.transitions.check(
+            *_which(form),
+            answers=answers,
+            finding=finding,
+            op_id=form.origin.op_id,
+            deadline=form.origin.deadline,
+        )
+    return _came_of_it(front, form, outcome)
+
+
+def _new_task(front: Front, form: Submission) -> Errors:
+    queue, title = form.text(Field.QUEUE), form.text(Field.TITLE)
+    if not (queue and queue.isascii() and queue.isdigit()):
+        return {Field.QUEUE: "Choose a queue. Nothing changed yet."}
+    if not title:
+        return {Field.TITLE: "Say what is to be done. Nothing changed yet."}
+    added = front.queues.add_task(
+        int(queue),
+        title,
+        form.origin.user_id,
+        details=form.text(Field.DETAILS),
+        task_deadline=form.moment(Field.DEADLINE),
+        op_id=form.origin.op_id,
+        deadline=form.origin.deadline,
+    )
+    front.outgoing.refresh(added.task.id)
+    front.outgoing.tell(form.origin, f"*{added.task.name}* is in the queue.")
+    return {}
+
+
+def _queue_settings(front: Front, form: Submission) -> Errors:
+    origin = form.origin
+    name, key = form.text(Field.NAME), (form.text(Field.KEY) or "").strip().upper()
+    minutes = (form.text(Field.LEASE_MINUTES) or "").strip()
+    errors: Errors = {}
+    if not name:
+        errors[Field.NAME] = "Give the queue a name. Nothing changed yet."
+    if not KEY_FORM.fullmatch(key):
+        errors[Field.KEY] = (
+            "Use 2 to 10 letters and digits, a letter first, such as SUP. Nothing changed yet."
+        )
+    if not (minutes.isascii() and minutes.isdigit() and 1 <= int(minutes) <= LONGEST_LEASE_MINUTES):
+        errors[Field.LEASE_MINUTES] = (
+            f"Use a whole number from 1 to {LONGEST_LEASE_MINUTES}. Nothing changed yet."
+        )
+    if errors or name is None or origin.channel_id is None:
+        return errors or _anywhere(form, replies.UNREADABLE_FORM)
+    queue = front.queues.create(
+        NewQueue(
+            workspace=origin.workspace,
+            channel_id=origin.channel_id,
+            key=key,
+            name=name.strip(),
+            lease_seconds=int(minutes) * 60,
+            created_by=origin.user_id,
+            supervisors=form.people(Field.SUPERVISORS),
+        ),
+        deadline=origin.deadline,
+    )
+    if queue is None:
+        return {Field.KEY: f"{key} is taken by another queue. Choose another key. Nothing changed yet."}
+    front.outgoing.submit(front.membership.catch_up)
+    front.outgoing.tell(
+        origin,
+        f"The queue *{queue.key}* {text.one_line(queue.name, 80)} is ready in this channel. "
+        "Type `/queue add` and a title to add a task. "
+        "If its card does not appear, invite Dibs to the channel.",
+    )
+    return {}
+
+
+HANDLERS: dict[View, Handler] = {
+    View.DONE: _done,
+    View.RELEASE: _release,
+    View.NOTE: _note,
+    View.RECORD_ACTION: _record_action,
+    View.RESOLVE_ACTION: _resolve_action,
+    View.CHECK: _check,
+    View.NEW_TASK: _new_task,
+    View.QUEUE_SETTINGS: _queue_settings,
+}
+
+
+def _which(form: Submission) -> tuple[int, str, int]:
+    return form.number("task"), form.origin.user_id, form.number("version")
+
+
+def _came_of_it(front: Front, form: Submission, outcome: Outcome) -> Errors:
+    """Close the form and answer where it was opened; or keep it open, with what was typed, and say why."""
+    task_id, _, version = _which(form)
+    if outcome.changed or outcome.replayed:
+        front.outgoing.outcome(form.origin, outcome, task_id=task_id, version=version)
+        return {}
+    if outcome.unknown:
+        front.outgoing.watch(form.origin, outcome, task_id=task_id, version=version)
+    elif outcome.task is not None and outcome.task.version != version:
+        front.outgoing.refresh(outcome.task.id, form.origin)
+    where = replies.FIELD_OF.get(outcome.why) if outcome.why else None
+    said = text.plain(
+        replies.refused_in_form(outcome), lambda user: front.web.name_of(user, form.origin.deadline)
+    )
+    return {where: said} if where in form.blocks else _anywhere(form, said)

@@ -1,0 +1,138 @@
+"""What is sent after a press was acknowledged: its answer, and the card it changed.
+
+A press is acknowledged as soon as its transaction has committed; what follows runs here, on a few threads,
+so that a slow Slack holds up no press. An answer that is lost with the process is not the only carrier of
+anything: the card tells the same.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from dibs.deadline import Deadline
+from dibs.domain.errors import StoreError
+from dibs.domain.outcomes import Outcome
+from dibs.service.delivery import DeliveryService
+from dibs.service.transitions import TransitionService
+from dibs.slack import replies, text
+from dibs.slack.payloads import Origin
+from dibs.slack.web import SlackWeb
+
+_log = logging.getLogger(__name__)
+
+_THREADS = 6
+_SETTLE_WITHIN_SECONDS = 5.0
+_MOST_UNSETTLED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Unsettled:
+    """A press of which it is not known yet whether it changed its task."""
+
+    outcome: Outcome
+    task_id: int
+    version: int
+    origin: Origin
+
+
+class Outgoing:
+    """Answers to people, and the cards that their presses changed."""
+
+    def __init__(
+        self, web: SlackWeb, delivery: DeliveryService, transitions: TransitionService, *, archive_url: str
+    ) -> None:
+        self._web = web
+        self._delivery = delivery
+        self._transitions = transitions
+        self._archive_url = archive_url
+        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="dibs-outgoing")
+        self._unsettled: list[Unsettled] = []
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Send what is still waiting, then stop."""
+        self._pool.shutdown(wait=True)
+
+    def submit(self, job: Callable[[], object]) -> None:
+        """Have `job` done soon, on another thread; a failure is logged."""
+        try:
+            self._pool.submit(_logged, job)
+        except RuntimeError:
+            _log.warning("Dibs is stopping; %s was not done", job)
+
+    def tell(self, origin: Origin, said: str) -> None:
+        """Tell the person, and nobody else."""
+        self.submit(lambda: self._tell_now(origin, said))
+
+    def outcome(self, origin: Origin, outcome: Outcome, *, task_id: int, version: int) -> None:
+        """Tell the person what came of their press, and bring the task's card up to date."""
+        task = outcome.task
+        if task is not None and (outcome.changed or outcome.replayed or task.version != version):
+            self.refresh(task.id, origin)
+        if outcome.unknown:
+            self.watch(origin, outcome, task_id=task_id, version=version)
+        self.tell(origin, replies.reply(outcome, self.card_link(origin)))
+
+    def watch(self, origin: Origin, outcome: Outcome, *, task_id: int, version: int) -> None:
+        """Tell the person later what became of a press that could not be confirmed."""
+        self._remember(Unsettled(outcome, task_id, version, origin))
+
+    def refresh(self, task_id: int, origin: Origin | None = None) -> None:
+        """Bring a task's card up to date, through the press's own url where the press was on the card."""
+        pressed_ts = origin.message_ts if origin else None
+        answer_url = origin.answer_url if origin else None
+        self.submit(lambda: self._delivery.refresh(task_id, pressed_ts=pressed_ts, answer_url=answer_url))
+
+    def card_link(self, origin: Origin) -> str | None:
+        """A link to the card that the person pressed on."""
+        if not (origin.channel_id and origin.message_ts):
+            return None
+        return self.link_to(origin.channel_id, origin.message_ts)
+
+    def link_to(self, channel_id: str, message_ts: str | None, words: str = "The current card") -> str:
+        """A link to a card, or to its channel where the card is not posted yet."""
+        if message_ts is None or not self._archive_url:
+            return f"{words}: <#{channel_id}>"
+        return text.link(f"{self._archive_url}archives/{channel_id}/p{message_ts.replace('.', '')}", words)
+
+    def settle_once(self) -> None:
+        """Find out about the presses that could not be confirmed, and tell their people."""
+        with self._lock:
+            waiting, self._unsettled = self._unsettled, []
+        for entry in waiting:
+            outcome = self._transitions.settle(
+                entry.outcome,
+                task_id=entry.task_id,
+                version=entry.version,
+                deadline=Deadline.after(_SETTLE_WITHIN_SECONDS),
+            )
+            if outcome.unknown:
+                self._remember(entry)
+                continue
+            if outcome.task is not None:
+                self.refresh(outcome.task.id, entry.origin)
+            self.tell(entry.origin, replies.settled(outcome, self.card_link(entry.origin)))
+
+    def _remember(self, entry: Unsettled) -> None:
+        with self._lock:
+            self._unsettled = [*self._unsettled[-_MOST_UNSETTLED:], entry]
+
+    def _tell_now(self, origin: Origin, said: str) -> None:
+        answered = origin.answer_url and self._web.answer(
+            origin.answer_url, response_type="ephemeral", replace_original=False, text=said
+        )
+        if not answered and origin.channel_id:
+            self._web.tell(origin.channel_id, origin.user_id, said)
+
+
+def _logged(job: Callable[[], object]) -> None:
+    try:
+        job()
+    except StoreError as error:
+        _log.warning("left for the next delivery: %s", error)
+    except Exception:  # noqa: BLE001 - the pool would swallow whatever goes wrong here
+        _log.exception("something went wrong after a press was acknowledged")

@@ -1,0 +1,262 @@
+"""What Slack sends, read into plain values. Nothing in a payload is trusted to be there or to fit."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from dibs.deadline import Deadline
+
+_SLACK_ID = re.compile(r"[A-Z0-9]{2,40}")
+_LONGEST_OP_ID = 400
+_NAME = re.compile(r"([A-Za-z][A-Za-z0-9]{1,9})-([0-9]{1,9})")
+
+Payload = Mapping[str, Any]
+
+
+class UnreadableError(Exception):
+    """A payload lacks something, or holds something that no screen of Dibs sends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who did something and where, and how to answer."""
+
+    workspace: str
+    user_id: str
+    op_id: str
+    deadline: Deadline
+    channel_id: str | None = None
+    message_ts: str | None = None
+    answer_url: str | None = None
+    trigger_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Press:
+    """A button that somebody pressed, with the task and the version that it was drawn with."""
+
+    origin: Origin
+    action_id: str
+    task_id: int
+    version: int
+    flagged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A slash command."""
+
+    origin: Origin
+    command: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A modal that somebody sent off."""
+
+    origin: Origin
+    callback_id: str
+    metadata: Payload
+    blocks: tuple[str, ...] = field(default=())
+    """The block_ids of the view's inputs, first one first."""
+    _values: Payload = field(default_factory=dict)
+
+    def text(self, field_id: str) -> str | None:
+        """What was written or chosen in an input, or None."""
+        state = _mapping(_mapping(self._values.get(field_id)).get(field_id))
+        chosen = _mapping(state.get("selected_option")).get("value")
+        for value in (
+            state.get("value"),
+            chosen,
+            state.get("selected_user"),
+            state.get("selected_conversation"),
+        ):
+            if isinstance(value, str) and value.strip():
+                return value
+        return None
+
+    def people(self, field_id: str) -> tuple[str, ...]:
+        """The people who were chosen in an input."""
+        chosen = _mapping(_mapping(self._values.get(field_id)).get(field_id)).get("selected_users")
+        return tuple(user for user in chosen if _is_id(user)) if isinstance(chosen, list) else ()
+
+    def moment(self, field_id: str) -> datetime | None:
+        """The time that was chosen in an input, in UTC."""
+        chosen = _mapping(_mapping(self._values.get(field_id)).get(field_id)).get("selected_date_time")
+        if not isinstance(chosen, int) or isinstance(chosen, bool) or not 0 < chosen < 2**33:
+            return None
+        return datetime.fromtimestamp(chosen, UTC)
+
+    def number(self, key: str) -> int:
+        """A whole number that Dibs put into the view's metadata. Raises UnreadableError."""
+        return _whole(self.metadata.get(key))
+
+    def starting_with(self, prefix: str) -> dict[int, str]:
+        """The answers of all inputs whose id is `prefix` and a number."""
+        answers = {}
+        for field_id in self._values:
+            number = field_id.removeprefix(prefix)
+            value = self.text(field_id)
+            if field_id != number and number.isascii() and number.isdigit() and value:
+                answers[int(number)] = value
+        return answers
+
+
+def press(body: Payload, deadline: Deadline) -> Press:
+    """Read a block_actions payload. Raises UnreadableError."""
+    action = _first(body.get("actions"))
+    container = _mapping(body.get("container"))
+    channel = _id_or_none(_mapping(body.get("channel")).get("id")) or _id_or_none(container.get("channel_id"))
+    message_ts = _text_or_none(container.get("message_ts"))
+    where = f"{channel}.{message_ts}" if message_ts else _text_or_none(container.get("view_id")) or ""
+    action_id = _text(action.get("action_id"))
+    user = _id(_mapping(body.get("user")).get("id"))
+    team = _team(body)
+    value = _json(action.get("value"))
+    return Press(
+        origin=Origin(
+            workspace=team,
+            user_id=user,
+            op_id=_op_id("press", team, user, where, _text(action.get("action_ts")), action_id),
+            deadline=deadline,
+            channel_id=channel,
+            message_ts=message_ts,
+            answer_url=_text_or_none(body.get("response_url")),
+            trigger_id=_text_or_none(body.get("trigger_id")),
+        ),
+        action_id=action_id,
+        task_id=_whole(value.get("task")),
+        version=_whole(value.get("version")),
+        flagged=value.get("check") is True,
+    )
+
+
+def typed(body: Payload, deadline: Deadline) -> Typed:
+    """Read a slash command. Raises UnreadableError."""
+    team, trigger = _id(body.get("team_id")), _text(body.get("trigger_id"))
+    return Typed(
+        origin=Origin(
+            workspace=team,
+            user_id=_id(body.get("user_id")),
+            op_id=_op_id("command", team, trigger),
+            deadline=deadline,
+            channel_id=_id(body.get("channel_id")),
+            answer_url=_text_or_none(body.get("response_url")),
+            trigger_id=trigger,
+        ),
+        command=_text(body.get("command")),
+        text=str(body.get("text") or "").strip(),
+    )
+
+
+def submission(body: Payload, deadline: Deadline) -> Submission:
+    """Read a view_submission. Raises UnreadableError."""
+    view = _mapping(body.get("view"))
+    metadata = _json(view.get("private_metadata"))
+    team = _team(body)
+    blocks = view.get("blocks")
+    inputs = tuple(
+        str(block.get("block_id"))
+        for block in (blocks if isinstance(blocks, list) else [])
+        if isinstance(block, dict) and block.get("type") == "input"
+    )
+    occasion = _text_or_none(body.get("trigger_id")) or f"{_text(view.get('id'))}.{_text(view.get('hash'))}"
+    return Submission(
+        origin=Origin(
+            workspace=team,
+            user_id=_id(_mapping(body.get("user")).get("id")),
+            op_id=_op_id("view", team, occasion),
+            deadline=deadline,
+            channel_id=_id_or_none(metadata.get("channel")),
+            message_ts=_text_or_none(metadata.get("ts")),
+            answer_url=_text_or_none(metadata.get("url")),
+        ),
+        callback_id=_text(view.get("callback_id")),
+        metadata=metadata,
+        blocks=inputs,
+        _values=_mapping(_mapping(view.get("state")).get("values")),
+    )
+
+
+def task_name(written: str) -> tuple[str, int] | None:
+    """The key and the number in a name such as SUP-12, however it is written; None where it is no name."""
+    match = _NAME.fullmatch(written.strip())
+    return (match.group(1).upper(), int(match.group(2))) if match else None
+
+
+def answer_url_of(body: Payload) -> str | None:
+    """Where a press or a command is answered, if the payload says so at all."""
+    return _text_or_none(body.get("response_url"))
+
+
+def metadata_of(origin: Origin, **more: object) -> str:
+    """What a modal carries so that its submission can be answered where it was opened."""
+    known = {"channel": origin.channel_id, "ts": origin.message_ts, "url": origin.answer_url, **more}
+    return json.dumps(
+        {key: value for key, value in known.items() if value is not None}, separators=(",", ":")
+    )
+
+
+def _op_id(kind: str, *parts: str) -> str:
+    op_id = ":".join((kind, *parts)).replace("\0", "").encode("utf-8", "replace").decode()
+    if len(op_id) > _LONGEST_OP_ID:
+        raise UnreadableError("the ids are too long")
+    return op_id
+
+
+def _team(body: Payload) -> str:
+    team = _mapping(body.get("team")).get("id") or _mapping(body.get("user")).get("team_id")
+    return _id(team)
+
+
+def _mapping(value: object) -> Payload:
+    return value if isinstance(value, dict) else {}
+
+
+def _first(value: object) -> Payload:
+    return _mapping(value[0]) if isinstance(value, list) and value else {}
+
+
+def _json(value: object) -> Payload:
+    if not isinstance(value, str):
+        return {}
+    try:
+        return _mapping(json.loads(value))
+    except ValueError:
+        return {}
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str) and value:
+        return value
+    raise UnreadableError("a text is missing")
+
+
+def _text_or_none(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str) and _SLACK_ID.fullmatch(value) is not None
+
+
+def _id(value: object) -> str:
+    if isinstance(value, str) and _is_id(value):
+        return value
+    raise UnreadableError("an id is missing")
+
+
+def _id_or_none(value: object) -> str | None:
+    return value if isinstance(value, str) and _is_id(value) else None
+
+
+def _whole(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise UnreadableError("a number is missing")

@@ -1,0 +1,261 @@
+"""What a person is told of an Outcome: what happened, whether anything changed, and what to do next."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from dibs.domain.outcomes import Outcome, Refusal, Verdict
+from dibs.domain.task import State, Task
+from dibs.domain.transitions import EventKind, Operation
+from dibs.slack import text
+from dibs.slack.ids import Field
+
+UNKNOWN = "We could not confirm this; look at the card before pressing again."
+NOTHING_CHANGED = "Nothing changed."
+PRESS_AGAIN = "Nothing changed. Please press again."
+UNREADABLE = "Dibs could not read this button, so nothing changed. Press one on the newest card of the task."
+UNREADABLE_FORM = "Dibs could not read this form, so nothing changed. Close it and open it again."
+WENT_WRONG = f"Something went wrong in Dibs. {UNKNOWN}"
+
+_WHY = {
+    Refusal.NO_SUCH_TASK: "there is no such task",
+    Refusal.NOTHING_WAITING: "nothing was waiting",
+    Refusal.ALREADY_DONE: "it was done already",
+    Refusal.ALREADY_YOURS: "it was theirs already",
+    Refusal.HELD: "somebody else had it",
+    Refusal.NOT_HELD: "it was back in the queue",
+    Refusal.STALE: "it had changed since that card was drawn",
+    Refusal.WRONG_STATE: "it was not the moment for it",
+    Refusal.LEASE_ENDED: "the lease had ended",
+    Refusal.NOT_A_MEMBER: "only members of the queue's channel may claim",
+    Refusal.BOT: "bots may not claim",
+    Refusal.OTHER_WORKSPACE: "people of another workspace may not claim",
+    Refusal.DEACTIVATED: "the account is deactivated",
+    Refusal.MEMBERSHIP_UNKNOWN: "it could not be looked up whether they may claim",
+    Refusal.NOT_ALLOWED: "only the owner or a supervisor of the queue may",
+    Refusal.NEEDS_CHECK: "it needs a check first",
+    Refusal.NOT_FLAGGED: "there was nothing to check",
+    Refusal.ACTION_OPEN: "an external action was still open",
+    Refusal.NO_SUCH_ACTION: "there is no such external action",
+    Refusal.ACTION_SETTLED: "that external action was settled already",
+    Refusal.ANSWERS_MISSING: "an external action got no answer",
+    Refusal.REASON_MISSING: "no reason was given",
+    Refusal.COMMENT_MISSING: "the comment was missing",
+    Refusal.HANDOFF_NOTE_MISSING: "the handoff note was missing",
+    Refusal.ACTION_UNSTATED: "it was not said what became of the external action",
+    Refusal.TEXT_MISSING: "the text was missing",
+    Refusal.INVALID: "the values could not be used",
+    Refusal.BUSY: "the database was busy",
+    Refusal.DATABASE_AWAY: "the database could not be reached",
+    Refusal.DATABASE_REFUSED: "the database refused the record",
+    Refusal.CONNECTION_LOST: "the connection to the database was lost",
+}
+
+FIELD_OF = {
+    Refusal.REASON_MISSING: Field.REASON,
+    Refusal.COMMENT_MISSING: Field.COMMENT,
+    Refusal.HANDOFF_NOTE_MISSING: Field.HANDOFF_NOTE,
+    Refusal.ACTION_UNSTATED: Field.EXTERNAL_ACTION,
+}
+"""The input that a refusal is about, where it is about one."""
+
+
+def why(refusal: str) -> str:
+    """The reason of a refusal, as a clause for the history."""
+    return _WHY[Refusal(refusal)]
+
+
+def reply(outcome: Outcome, card: str | None = None) -> str:
+    """What the person who pressed is told. `card` is a link to the task's current card."""
+    match outcome.verdict:
+        case Verdict.CHANGED:
+            return _changed(outcome)
+        case Verdict.UNCHANGED:
+            return _unchanged(outcome, card)
+        case Verdict.UNKNOWN:
+            return UNKNOWN
+        case _:
+            assert_never(outcome.verdict)
+
+
+def settled(outcome: Outcome, card: str | None = None) -> str:
+    """What the person is told once it is known what became of a press that could not be confirmed."""
+    if outcome.changed:
+        return f"Your press went through after all. {_changed(outcome)}"
+    return (
+        f"Your press did not go through, and nothing changed. Press again if you still want to.{_see(card)}"
+    )
+
+
+def refused_in_form(outcome: Outcome) -> str:
+    """Why a form was not accepted, for the input that it is shown at."""
+    match outcome.why:
+        case Refusal.REASON_MISSING:
+            return "Choose a reason. Nothing changed yet."
+        case Refusal.COMMENT_MISSING:
+            return "Say in a few words what the other reason is. Nothing changed yet."
+        case Refusal.HANDOFF_NOTE_MISSING:
+            return "Started work needs a handoff note for the next owner. Nothing changed yet."
+        case Refusal.ACTION_UNSTATED:
+            return "Say how the external action ended. If you are not sure, choose that you don't know."
+        case Refusal.ANSWERS_MISSING:
+            return "An external action was recorded meanwhile. Close this form and press Check again."
+        case Refusal.TEXT_MISSING:
+            return "Write something here. Nothing changed yet."
+        case _:
+            return reply(outcome)
+
+
+def _changed(outcome: Outcome) -> str:
+    task = outcome.task
+    if task is None:
+        return "Done."
+    if outcome.replayed and task.owner_id != outcome.actor_id and outcome.operation is Operation.CLAIM:
+        return f"You had claimed *{task.name}*. {_now(task)}"
+    until = f" until {text.moment(task.lease_until)}" if task.lease_until else ""
+    match outcome.operation:
+        case Operation.CLAIM:
+            check = " It needs a check before you start." if task.needs_check else ""
+            return f"*{task.name}* is yours{until}.{check} Press Start on its card when you begin."
+        case Operation.RENEW:
+            return f"*{task.name}* stays yours{until}."
+        case Operation.START:
+            return f"You have started *{task.name}*. It is yours{until}; renew it in time if you need longer."
+        case Operation.RECORD_ACTION:
+            return f"Recorded on *{task.name}*. Do it now, then press “How did it end?” on the card."
+        case Operation.RESOLVE_ACTION:
+            return f"Saved on *{task.name}*."
+        case Operation.NOTE:
+            return f"Your working note on *{task.name}* is saved."
+        case Operation.COMMIT:
+            return f"Your commitment on *{task.name}* is saved."
+        case Operation.DONE:
+            return f"*{task.name}* is done. Thank you."
+        case Operation.RELEASE:
+            check = " It is flagged: a person checks before anything is repeated." if task.needs_check else ""
+            return f"You have handed back *{task.name}*.{check}"
+        case Operation.CHECK:
+            return f"Your check of *{task.name}* is recorded, and the flag is cleared."
+        case Operation.EXPIRE:
+            return f"*{task.name}* is back in the queue."
+        case _:
+            assert_never(outcome.operation)
+
+
+def _unchanged(outcome: Outcome, card: str | None) -> str:
+    said = _refusal(outcome)
+    if outcome.replayed:
+        # The first delivery was told already that nothing changed; repeating it could be misread.
+        return f"This press was answered before. {said}{_see(card)}"
+    return f"{said} {_nothing_changed(outcome)}{_next(outcome)}{_see(card)}"
+
+
+def _nothing_changed(outcome: Outcome) -> str:
+    held = outcome.why is Refusal.HELD and outcome.operation is Operation.CLAIM
+    return "Your claim did not change its owner; nothing changed." if held else NOTHING_CHANGED
+
+
+def _refusal(outcome: Outcome) -> str:
+    task, actor = outcome.task, outcome.actor_id
+    name = f"*{task.name}*" if task else "this task"
+    match outcome.why:
+        case None | Refusal.INVALID:
+            return "Dibs could not use these values."
+        case Refusal.NO_SUCH_TASK:
+            return "There is no such task."
+        case Refusal.NOTHING_WAITING:
+            return "Nothing is waiting that you may claim."
+        case Refusal.ALREADY_DONE | Refusal.HELD | Refusal.NOT_HELD | Refusal.WRONG_STATE | Refusal.STALE:
+            return f"{_now(task, actor)}" if task else "The task has changed."
+        case Refusal.ALREADY_YOURS:
+            return f"You have {name} already."
+        case Refusal.LEASE_ENDED if outcome.operation is Operation.CLAIM:
+            return f"The lease on {name} has ended, and it returns to the queue shortly."
+        case Refusal.LEASE_ENDED:
+            return f"Your lease on {name} has ended, and it returns to the queue shortly."
+        case Refusal.NOT_A_MEMBER:
+            return f"Only members of the queue's channel may claim {name}, and you are not one."
+        case Refusal.BOT:
+            return f"Bots may not claim {name}."
+        case Refusal.OTHER_WORKSPACE:
+            return f"Only people of this workspace may claim {name}, and your account is of another one."
+        case Refusal.DEACTIVATED:
+            return f"Your account is deactivated, so it may not claim {name}."
+        case Refusal.MEMBERSHIP_UNKNOWN:
+            return f"Dibs could not look up in Slack whether you may claim {name}."
+        case Refusal.NOT_ALLOWED:
+            return f"Only the owner of {name} or a supervisor of its queue may do this."
+        case Refusal.NEEDS_CHECK:
+            return f"{name} needs a check first: something may already have happened outside."
+        case Refusal.NOT_FLAGGED:
+            return f"{name} has nothing to check."
+        case Refusal.ACTION_OPEN:
+            open_ones = ", ".join(f"`{action.reference(task)}`" for action in outcome.actions if task)
+            return (
+                f"It is not known yet how an external action ended on {name}: {open_ones or 'see the card'}."
+            )
+        case Refusal.BUSY:
+            return "The database was too busy to do this in time."
+        case Refusal.DATABASE_AWAY:
+            return "Dibs cannot reach its database just now."
+        case Refusal.DATABASE_REFUSED:
+            return "The database refused to record this, so it was not done."
+        case _:
+            return f"This was not done on {name}, since {why(outcome.why)}."
+
+
+def _next(outcome: Outcome) -> str:
+    match outcome.why:
+        case Refusal.BUSY | Refusal.DATABASE_AWAY | Refusal.MEMBERSHIP_UNKNOWN:
+            return " Please press again in a moment."
+        case Refusal.NOT_A_MEMBER:
+            return " Join the channel, then press again."
+        case Refusal.ACTION_OPEN:
+            return " Press “How did it end?” on the card first."
+        case Refusal.NEEDS_CHECK:
+            return " Press Check on its card."
+        case Refusal.DATABASE_REFUSED:
+            return " Please tell the people who run Dibs."
+        case Refusal.LEASE_ENDED | Refusal.STALE | Refusal.NOT_HELD:
+            return " Use the current card."
+        case _:
+            return ""
+
+
+def _now(task: Task, actor: str | None = None) -> str:
+    """Where the task stands, and who brought it there."""
+    yours = task.owner_id is not None and task.owner_id == actor
+    until = f" until {text.moment(task.lease_until)}" if task.lease_until else ""
+    match task.state:
+        case State.DONE:
+            return f"*{task.name}* is done, finished by {text.mention(task.owner_id)}."
+        case State.CLAIMED if yours:
+            return f"*{task.name}* is yours, claimed{until}."
+        case State.STARTED if yours:
+            return f"*{task.name}* is yours and in progress{until}."
+        case State.CLAIMED:
+            return f"{text.mention(task.owner_id)} has *{task.name}*{until}."
+        case State.STARTED:
+            return f"{text.mention(task.owner_id)} has *{task.name}* and has started{until}."
+        case State.QUEUED:
+            flagged = " It needs a check." if task.needs_check else ""
+            return f"*{task.name}* is in the queue: {_how_it_came_back(task)}.{flagged}"
+        case _:
+            assert_never(task.state)
+
+
+def _how_it_came_back(task: Task) -> str:
+    when = text.moment(task.last_at)
+    match task.last_kind:
+        case EventKind.EXPIRED:
+            return f"the sweep returned it {when}, because the lease expired"
+        case EventKind.RELEASED:
+            return f"{text.mention(task.last_actor)} already released it {when}"
+        case EventKind.CHECKED:
+            return f"{text.mention(task.last_actor)} checked it {when}"
+        case _:
+            return "nobody has it"
+
+
+def _see(card: str | None) -> str:
+    return f" {card}" if card else ""

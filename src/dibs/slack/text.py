@@ -1,0 +1,82 @@
+"""Text as Slack shows it: escaped, cut to Slack's limits with a visible mark, with times and mentions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+ELLIPSIS = "…"
+
+_UNSAFE = re.compile(r"[&<>]")
+_ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_MENTION = re.compile(r"<@([A-Z0-9]+)>")
+_DATE = re.compile(r"<!date\^[^|>]*\|([^>]*)>")
+_LINK = re.compile(r"<https?://[^|>]*\|([^>]*)>")
+_UNFINISHED_ESCAPE = re.compile(r"&[a-z]{0,3}$")
+
+
+def length(text: str) -> int:
+    """How long Slack takes `text` to be: in UTF-16 units, so that an emoji counts two."""
+    return len(text.encode("utf-16-le")) // 2
+
+
+def escaped(text: str) -> str:
+    """`text` so that it can hold no mention, link or `<!channel>`."""
+    return _UNSAFE.sub(lambda match: _ESCAPES[match.group()], text)
+
+
+def cut(text: str, limit: int) -> str:
+    """`text`, or as much of it as fits into `limit` with an ellipsis at its end."""
+    if length(text) <= limit:
+        return text
+    kept = text.encode("utf-16-le")[: 2 * (limit - 1)].decode("utf-16-le", "ignore")
+    return kept.rstrip() + ELLIPSIS
+
+
+def shown(text: str, limit: int) -> str:
+    """Text from people for mrkdwn: escaped, then cut without breaking an escape in two."""
+    safe = escaped(text)
+    if length(safe) <= limit:
+        return safe
+    kept = cut(safe, limit).removesuffix(ELLIPSIS)
+    return _UNFINISHED_ESCAPE.sub("", kept) + ELLIPSIS
+
+
+def one_line(text: str, limit: int) -> str:
+    """Like `shown`, with line breaks made blanks, for titles and quotes within a sentence."""
+    return shown(" ".join(text.split()), limit)
+
+
+def quoted(text: str, limit: int) -> str:
+    """Text from people as a quotation. The marks before its lines come on top of `limit`."""
+    return "\n".join(f"> {line}" for line in shown(text, limit).split("\n"))
+
+
+def mention(user_id: str | None) -> str:
+    """The person, as a mention; the sweep where there is none."""
+    return f"<@{user_id}>" if user_id else "the sweep"
+
+
+def moment(at: datetime, form: str = "{date_short_pretty}, {time}") -> str:
+    """A time in the reader's own zone; where that cannot be shown, in UTC, and it says so."""
+    fallback = at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return f"<!date^{int(at.timestamp())}^{form}|{fallback}>"
+
+
+def plain_moment(at: datetime) -> str:
+    """A time in UTC, where Slack takes plain text only."""
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def plain(said: str, name_of: Callable[[str], str]) -> str:
+    """`said` where Slack takes plain text only: names for mentions, UTC for times, no marks."""
+    said = _MENTION.sub(lambda match: name_of(match.group(1)), said)
+    said = _DATE.sub(lambda match: match.group(1), said)
+    said = _LINK.sub(lambda match: match.group(1), said).replace("*", "").replace("`", "")
+    return said.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+def link(url: str, words: str) -> str:
+    """A link with `words` to click."""
+    return f"<{url}|{escaped(words)}>"

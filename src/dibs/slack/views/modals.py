@@ -1,0 +1,239 @@
+"""The small modals that ask what an operation needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dibs.domain.queue import DEFAULT_LEASE_MINUTES, LONGEST_LEASE_MINUTES, Facts, Queue
+from dibs.domain.task import ActionStatus, ExternalAction, ExternalAnswer, Reason, State, Task
+from dibs.slack import text, words
+from dibs.slack.ids import ANSWER_PREFIX, Field, View
+from dibs.slack.views.elements import (
+    Block,
+    context,
+    field,
+    modal,
+    option,
+    radios,
+    section,
+    select,
+    text_input,
+)
+
+
+def release(facts: Facts, metadata: str) -> dict[str, Any]:
+    """Hand a task back: why, what the next owner must know, and what became of anything done outside."""
+    task, open_actions = facts.task, facts.open_actions
+    started = task.state is State.STARTED
+    blocks = [
+        _about(task),
+        field(
+            Field.REASON,
+            "Why do you hand it back?",
+            select(
+                [option(reason, words.REASON[reason]) for reason in Reason], placeholder="Choose a reason"
+            ),
+        ),
+        field(
+            Field.COMMENT,
+            "Comment",
+            text_input(multiline=True),
+            hint="Needed if the reason is another one.",
+            optional=True,
+        ),
+        field(
+            Field.HANDOFF_NOTE,
+            "Handoff note",
+            text_input(multiline=True),
+            hint="What the next owner must know: what is done, what is left, whom to ask.",
+            optional=not started,
+        ),
+    ]
+    if started or open_actions:
+        asked = "Was anything done outside, such as a refund or a mail?"
+        answers = list(ExternalAnswer)
+        if open_actions:
+            asked = f"How did it end? {_names(task, open_actions)}"
+            answers.remove(ExternalAnswer.NONE)
+        choices = [option(answer, words.EXTERNAL_ANSWER[answer]) for answer in answers]
+        blocks.append(
+            field(
+                Field.EXTERNAL_ACTION,
+                text.cut(asked, 500),
+                radios(choices),
+                hint="If nobody knows, the task is flagged, and a person checks before anything is repeated.",
+            )
+        )
+    return modal(View.RELEASE, f"Release {task.name}", blocks, metadata=metadata, submit="Release")
+
+
+def check(facts: Facts, metadata: str, *, then_start: bool) -> dict[str, Any]:
+    """Confirm what happened outside, before anything is repeated."""
+    task = facts.task
+    blocks = [
+        _about(task),
+        section(
+            "Something may already have happened outside. Look it up where it would have happened, "
+            "and say what you found."
+        ),
+    ]
+    blocks += [
+        field(
+            f"{ANSWER_PREFIX}{action.id}",
+            text.cut(f"{action.reference(task)}: {action.description}", 500),
+            radios(
+                [
+                    option(status, words.EXTERNAL_ANSWER[ExternalAnswer(status)])
+                    for status in (ActionStatus.COMPLETED, ActionStatus.NOT_COMPLETED)
+                ]
+            ),
+        )
+        for action in facts.open_actions[:40]
+    ]
+    blocks.append(
+        field(
+            Field.FINDING,
+            "What did you find, and where?",
+            text_input(multiline=True),
+            hint="One sentence is enough. It stays in the history.",
+        )
+    )
+    submit = "Confirm and start" if then_start else "Confirm"
+    return modal(View.CHECK, f"Check {task.name}", blocks, metadata=metadata, submit=submit)
+
+
+def done(facts: Facts, metadata: str) -> dict[str, Any]:
+    """Finish a task, with a resolution if one is wanted."""
+    blocks = [
+        _about(facts.task),
+        field(
+            Field.RESOLUTION,
+            "Resolution",
+            text_input(multiline=True),
+            hint="What came of it. Working notes stay apart from it.",
+            optional=True,
+        ),
+    ]
+    return modal(View.DONE, f"Finish {facts.task.name}", blocks, metadata=metadata, submit="Done")
+
+
+def note(facts: Facts, metadata: str) -> dict[str, Any]:
+    """Write a working note."""
+    newest = facts.note
+    blocks = [_about(facts.task)]
+    if newest:
+        blocks.append(
+            section(
+                f"*Newest note* by {text.mention(newest.author_id)}, {text.moment(newest.created_at)}\n"
+                f"{text.quoted(newest.text, 1500)}"
+            )
+        )
+    blocks.append(
+        field(
+            Field.TEXT,
+            "Working note",
+            text_input(multiline=True),
+            hint="For whoever works on this. It is never sent to the customer.",
+        )
+    )
+    return modal(View.NOTE, f"Note on {facts.task.name}", blocks, metadata=metadata, submit="Save")
+
+
+def record_action(facts: Facts, metadata: str) -> dict[str, Any]:
+    """Record an external action before it is done."""
+    blocks = [
+        _about(facts.task),
+        section("Record it *before* you do it, so that nobody repeats it if you are interrupted."),
+        field(
+            Field.DESCRIPTION,
+            "What are you about to do outside?",
+            text_input(),
+            hint="Such as: refund 20 EUR for order 1001.",
+        ),
+    ]
+    title = f"Outside: {facts.task.name}"
+    return modal(View.RECORD_ACTION, title, blocks, metadata=metadata, submit="Record")
+
+
+def resolve_action(facts: Facts, metadata: str) -> dict[str, Any]:
+    """Say how an external action ended."""
+    task = facts.task
+    choices = [
+        option(str(action.id), text.cut(f"{action.reference(task)} {action.description}", 75))
+        for action in facts.open_actions
+    ]
+    statuses = (ActionStatus.COMPLETED, ActionStatus.NOT_COMPLETED, ActionStatus.UNKNOWN)
+    blocks = [
+        _about(task),
+        field(
+            Field.EXTERNAL_ACTION,
+            "Which one?",
+            select(choices, placeholder="Choose one", initial=choices[0] if len(choices) == 1 else None),
+        ),
+        field(
+            Field.STATUS,
+            "How did it end?",
+            radios([option(status, words.EXTERNAL_ANSWER[ExternalAnswer(status)]) for status in statuses]),
+        ),
+    ]
+    title = f"Outside: {task.name}"
+    return modal(View.RESOLVE_ACTION, title, blocks, metadata=metadata, submit="Save")
+
+
+def new_task(queues: Sequence[Queue], metadata: str) -> dict[str, Any]:
+    """Add a task, with details and a deadline."""
+    choices = [option(str(queue.id), text.cut(f"{queue.key} · {queue.name}", 75)) for queue in queues]
+    blocks = [
+        field(
+            Field.QUEUE,
+            "Queue",
+            select(choices, placeholder="Choose a queue", initial=choices[0] if len(choices) == 1 else None),
+        ),
+        field(Field.TITLE, "What is to be done?", text_input(), hint="Everybody in the channel reads it."),
+        field(Field.DETAILS, "Details", text_input(multiline=True), optional=True),
+        field(Field.DEADLINE, "Wanted by", {"type": "datetimepicker"}, optional=True),
+    ]
+    return modal(View.NEW_TASK, "New task", blocks, metadata=metadata, submit="Add")
+
+
+def queue_settings(metadata: str, *, creator: str) -> dict[str, Any]:
+    """Make a queue in this channel."""
+    blocks = [
+        section("A queue is shown in this channel, and the members of the channel may claim its tasks."),
+        field(Field.NAME, "Name", text_input(most=80), hint="Such as: Customer support"),
+        field(
+            Field.KEY,
+            "Key",
+            text_input(most=10),
+            hint="2 to 10 letters and digits, such as SUP. Tasks are then named SUP-1, SUP-2 and so on.",
+        ),
+        field(
+            Field.LEASE_MINUTES,
+            "Lease, in minutes",
+            {
+                "type": "number_input",
+                "is_decimal_allowed": False,
+                "min_value": "1",
+                "max_value": str(LONGEST_LEASE_MINUTES),
+                "initial_value": str(DEFAULT_LEASE_MINUTES),
+            },
+            hint="How long an owner keeps a task before it returns to the queue. Owners can renew it.",
+        ),
+        field(
+            Field.SUPERVISORS,
+            "Supervisors",
+            {"type": "multi_users_select", "initial_users": [creator]},
+            hint="They may check flagged tasks.",
+            optional=True,
+        ),
+    ]
+    return modal(View.QUEUE_SETTINGS, "New queue", blocks, metadata=metadata, submit="Create")
+
+
+def _about(task: Task) -> Block:
+    return context(f"*{task.name}*  {text.one_line(task.title, 300)}")
+
+
+def _names(task: Task, actions: Sequence[ExternalAction]) -> str:
+    return "; ".join(f"{action.reference(task)} {action.description}" for action in actions)

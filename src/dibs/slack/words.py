@@ -1,0 +1,57 @@
+"""The words that stand for states, reasons and the like, the same on every screen."""
+
+from __future__ import annotations
+
+from dibs.domain.task import ActionStatus, ExternalAnswer, Reason, State
+from dibs.domain.transitions import EventKind
+from dibs.slack import text
+
+STATE = {
+    State.QUEUED: "Waiting",
+    State.CLAIMED: "Claimed",
+    State.STARTED: "In progress",
+    State.DONE: "Done",
+}
+
+REASON = {
+    Reason.MISSING_INFORMATION: "Blocked on missing information",
+    Reason.OUT_OF_SCOPE: "Out of scope for my role",
+    Reason.SHIFT_ENDING: "My shift is ending",
+    Reason.NEEDS_SPECIALIST: "Needs a specialist",
+    Reason.OTHER: "Another reason (say which)",
+}
+
+ACTION_STATUS = {
+    ActionStatus.IN_PROGRESS: "in progress",
+    ActionStatus.COMPLETED: "completed",
+    ActionStatus.NOT_COMPLETED: "not completed",
+    ActionStatus.UNKNOWN: "unknown",
+}
+
+EXTERNAL_ANSWER = {
+    ExternalAnswer.NONE: "Nothing was done outside",
+    ExternalAnswer.COMPLETED: "It was completed",
+    ExternalAnswer.NOT_COMPLETED: "It was not completed",
+    ExternalAnswer.UNKNOWN: "I don't know",
+}
+
+EVENT = {
+    EventKind.CREATED: "added",
+    EventKind.CLAIMED: "claimed",
+    EventKind.RENEWED: "renewed the lease",
+    EventKind.STARTED: "started",
+    EventKind.ACTION_RECORDED: "recorded an external action",
+    EventKind.ACTION_RESOLVED: "said how an external action ended",
+    EventKind.NOTED: "wrote a working note",
+    EventKind.COMMITTED: "committed to a time",
+    EventKind.DONE: "finished",
+    EventKind.RELEASED: "handed back",
+    EventKind.EXPIRED: "returned to the queue, because the lease expired",
+    EventKind.CHECKED: "checked what happened outside",
+}
+
+
+def reason(value: str) -> str:
+    """The words of a reason; a queue's own reasons are their own words."""
+    known = REASON.get(Reason(value)) if value in set(Reason) else None
+    return known or text.one_line(value, 75)

@@ -1,0 +1,52 @@
+"""The return of expired leases: one set-based statement for each batch."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from dibs.domain.task import State
+from dibs.domain.transitions import RULES, Operation
+from dibs.store.operations import TASK_COLUMNS
+
+BATCH = 250
+
+_RULE = RULES[Operation.EXPIRE]
+_SOURCES = ", ".join(f"'{state}'" for state in State if state in _RULE.sources)
+
+# The selection by now() can use the partial index on lease_until; a clock_timestamp() could use none. The
+# UPDATE looks again at the locked row, since the lease may have been renewed before the row was locked.
+EXPIRE_BATCH = sa.text(
+    f"""
+WITH due AS MATERIALIZED (
+    SELECT t.* FROM dibs.task t
+    WHERE t.lease_until <= now()
+      AND NOT EXISTS (
+          SELECT FROM dibs.breaker b WHERE b.queue_id = t.queue_id AND b.open_since IS NOT NULL)
+    ORDER BY t.lease_until, t.id
+    LIMIT {BATCH}
+    FOR UPDATE OF t SKIP LOCKED
+), seen AS MATERIALIZED (
+    SELECT d.*, clock_timestamp() AS clock FROM due d
+), expired AS (
+    UPDATE dibs.task t
+    SET state = '{_RULE.target}', owner_id = NULL, lease_until = NULL, version = s.version + 1,
+        started_before = s.started_before OR s.state = '{State.STARTED}',
+        needs_check = s.needs_check OR s.state = '{State.STARTED}' OR s.action_recorded,
+        last_kind = '{_RULE.event}', last_actor = NULL, last_at = s.clock
+    FROM seen s
+    WHERE t.id = s.id AND t.version = s.version AND s.state IN ({_SOURCES}) AND s.lease_until <= s.clock
+    RETURNING t.*, s.owner_id AS former_owner, s.state AS former_state
+), logged AS (
+    INSERT INTO dibs.event (queue_id, task_id, kind, at, version_before, version_after, op_id, detail)
+    SELECT e.queue_id, e.id, e.last_kind, e.last_at, e.version - 1, e.version,
+           'sweep:' || e.id || ':' || e.version,
+           jsonb_build_object('former_owner', e.former_owner, 'former_state', e.former_state)
+    FROM expired e
+), carded AS (
+    UPDATE dibs.card c SET wanted_version = e.version, next_try_at = least(c.next_try_at, e.last_at)
+    FROM expired e WHERE c.task_id = e.id
+)
+SELECT {", ".join(f"e.{column}" for column in TASK_COLUMNS.split(", "))}, q.key AS queue_key,
+       e.former_owner, e.former_state
+FROM expired e JOIN dibs.queue q ON q.id = e.queue_id"""
+)

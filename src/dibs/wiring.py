@@ -1,0 +1,136 @@
+"""Everything is built here, once, from the settings. Nothing else connects or reads the environment."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from dibs.config import ConfigError, Settings
+from dibs.scheduler import Job, Scheduler
+from dibs.service.delivery import DeliveryService
+from dibs.service.members import MembershipService
+from dibs.service.queries import TaskQueries
+from dibs.service.queues import QueueService
+from dibs.service.sweep import SweepService
+from dibs.service.transitions import TransitionService
+from dibs.slack.app import make_app
+from dibs.slack.front import Front
+from dibs.slack.http import SlackHttp
+from dibs.slack.outgoing import Outgoing
+from dibs.slack.web import FAILURES, SlackWeb
+from dibs.store import schema
+from dibs.store.engine import BACKGROUND, PRESS, check_reachable, make_engine
+from dibs.store.guard import Guard
+
+_log = logging.getLogger(__name__)
+
+_BACKGROUND_CONNECTIONS = 8
+_DELIVERY_SECONDS = 2
+_SETTLE_SECONDS = 2
+_MEMBERS_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Bot:
+    """A running bot: its HTTP server, its jobs and its connections."""
+
+    http: SlackHttp
+    scheduler: Scheduler
+    outgoing: Outgoing
+    sweep: SweepService
+    delivery: DeliveryService
+    membership: MembershipService
+    queues: QueueService
+    engines: tuple[sa.Engine, ...]
+
+    def start_jobs(self) -> None:
+        """Start the sweep, the delivery and the other jobs."""
+        self.scheduler.start()
+
+    def close(self) -> None:
+        """Stop in order: no new requests, no new jobs, what is waiting is sent, then the connections."""
+        self.http.close()
+        self.scheduler.stop()
+        self.outgoing.close()
+        for engine in self.engines:
+            engine.dispose()
+
+
+def build(settings: Settings, database_url: str) -> Bot:
+    """Connect to the database and to Slack, and put the bot together. Nothing runs yet.
+
+    Raises ConfigError or DatabaseUnusable, each with one line that says what to do.
+    """
+    background = make_engine(database_url, BACKGROUND, pool_size=_BACKGROUND_CONNECTIONS)
+    check_reachable(background)
+    schema.upgrade(background)
+    presses = make_engine(database_url, PRESS, pool_size=settings.threads + 2)
+    web = SlackWeb(settings.slack_bot_token, settings.slack_api_url)
+    bot = _introduce(web, settings)
+
+    press_guard, background_guard = Guard(presses), Guard(background)
+    press_guard.open_connections(settings.threads)
+    membership = MembershipService(press_guard, web)
+    transitions = TransitionService(presses, guard=press_guard, membership=membership)
+    delivery = DeliveryService(background_guard, TaskQueries(background_guard), web)
+    outgoing = Outgoing(web, delivery, transitions, archive_url=str(bot.get("url") or ""))
+    press_guard.call_when_back(outgoing.settle_once)
+    front = Front(
+        transitions=transitions,
+        queues=QueueService(press_guard),
+        queries=TaskQueries(press_guard),
+        membership=membership,
+        web=web,
+        outgoing=outgoing,
+    )
+    sweep = SweepService(background_guard)
+    scheduler = Scheduler(
+        [
+            Job("sweep", settings.sweep_seconds, sweep.sweep_once),
+            Job("delivery", _DELIVERY_SECONDS, delivery.deliver_once),
+            Job("settle", _SETTLE_SECONDS, outgoing.settle_once),
+            Job("members", _MEMBERS_SECONDS, membership.catch_up),
+        ]
+    )
+    try:
+        http = SlackHttp(
+            make_app(front, signing_secret=settings.slack_signing_secret, bot=bot),
+            lambda: _readiness(background, scheduler),
+            host=settings.host,
+            port=settings.port,
+            threads=settings.threads,
+        )
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"Dibs cannot listen on {settings.host} port {settings.port}: {error}. "
+            "Set HOST and PORT to an address and a port that are free."
+        ) from error
+    return Bot(http, scheduler, outgoing, sweep, delivery, membership, front.queues, (presses, background))
+
+
+def _introduce(web: SlackWeb, settings: Settings) -> Mapping[str, Any]:
+    try:
+        return web.auth_test()
+    except FAILURES as error:
+        said = " ".join(str(error).split())
+        raise ConfigError(
+            f"Slack at {settings.slack_api_url} did not accept the bot: {said}. "
+            "Check SLACK_BOT_TOKEN, SLACK_API_URL and the network."
+        ) from error
+
+
+def _readiness(engine: sa.Engine, scheduler: Scheduler) -> tuple[bool, dict[str, Any]]:
+    """Whether the database and its schema are good; failing jobs are named, and presses work without them."""
+    report = scheduler.report()
+    try:
+        with engine.connect() as connection:
+            current = schema.is_current(connection)
+    except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
+        _log.warning("not ready: %s", error)
+        return False, {"ready": False, "database": "does not answer", "jobs": report}
+    database = "good" if current else "its tables are of another version of Dibs"
+    return current, {"ready": current, "database": database, "jobs": report}
