@@ -4,12 +4,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 from slack_sdk import WebClient
-from tests.playground.tiny_bot import TOKEN, TinyBot, card, tiny_workspace
+from tests.playground.raw_bot import RawBot
+from tests.playground.tiny_bot import SECRET, TOKEN, TinyBot, card, tiny_workspace
+
+from dibs.playground import SlackStandIn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dibs.playground import Channel, Person, SlackStandIn
+    from dibs.playground import Channel, Person
 
 
 @pytest.fixture
@@ -31,6 +34,20 @@ def bot(workspace: tuple[SlackStandIn, TinyBot]) -> TinyBot:
 @pytest.fixture
 def client(slack: SlackStandIn) -> WebClient:
     return WebClient(token=TOKEN, base_url=slack.api_url)
+
+
+@pytest.fixture
+def raw() -> RawBot:
+    return RawBot()
+
+
+@pytest.fixture
+def quick(raw: RawBot) -> Iterator[SlackStandIn]:
+    """A stand-in that waits for an answer only a moment, in front of a bot that records."""
+    stand_in = SlackStandIn(signing_secret=SECRET, bot_token=TOKEN, answer_within=0.2)
+    with stand_in, raw.serving() as address:
+        stand_in.bot_url = address
+        yield stand_in
 
 
 @pytest.fixture

@@ -62,6 +62,13 @@ def test_its_own_page_can(slack: SlackStandIn) -> None:
         assert request("GET", slack.page_url, None, own)[0] == 200
 
 
+def test_a_link_on_another_site_opens_the_page_but_no_frame_does(slack: SlackStandIn) -> None:
+    link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    assert request("GET", slack.page_url, None, link)[0] == 200
+    assert request("GET", slack.page_url, None, link | {"Sec-Fetch-Dest": "iframe"})[0] == 403
+    assert request("GET", slack.page_url + "page/state", None, link)[0] == 403
+
+
 def test_it_listens_on_loopback_only(slack: SlackStandIn) -> None:
     assert urlsplit(slack.page_url).hostname == "127.0.0.1"
 
@@ -126,7 +133,11 @@ def test_writing_commands_and_words(slack: SlackStandIn, amal: Person, support: 
     act(slack, {**place, "text": "/tiny hello"})
     act(slack, {**place, "text": "1 < 2"})
     assert slack.ephemerals(amal.id)[0]["text"] == "You said hello"
-    assert slack.messages(support.id)[0]["text"] == "1 &lt; 2"
+    act(slack, {**place, "text": "@amal, look in #support, not a@amal"})
+    assert [one["text"] for one in slack.messages(support.id)] == [
+        "1 &lt; 2",
+        f"<@{amal.id}>, look in <#{support.id}|support>, not a@amal",
+    ]
     act(slack, {"kind": "dismiss", "user": amal.id, "ts": slack.ephemerals(amal.id)[0]["ts"]})
     assert slack.ephemerals(amal.id) == []
 

@@ -4,21 +4,18 @@ import hashlib
 import hmac
 import json
 import socket
-import threading
 import time
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs
 
 import pytest
+from tests.playground.raw_bot import RawBot
 from tests.playground.tiny_bot import SECRET, TOKEN, card, plain
 from tests.support.slack import request
 
 from dibs.playground import SlackStandIn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from slack_sdk import WebClient
     from tests.playground.tiny_bot import TinyBot
@@ -26,72 +23,6 @@ if TYPE_CHECKING:
     from dibs.playground import Channel, Person
 
 Json = dict[str, Any]
-
-
-class RawBot:
-    """Records every request as it came and answers as it is told."""
-
-    def __init__(self) -> None:
-        self.requests: list[tuple[dict[str, str], bytes]] = []
-        self.answers: list[tuple[int, str]] = []
-        self.held = threading.Event()
-        self.held.set()
-        self.awaited = 0
-
-    def payload(self, index: int = -1) -> Json:
-        loaded = json.loads(parse_qs(self.requests[index][1].decode())["payload"][0])
-        assert isinstance(loaded, dict)
-        return loaded
-
-    def form(self, index: int = -1) -> dict[str, str]:
-        return {name: values[0] for name, values in parse_qs(self.requests[index][1].decode()).items()}
-
-    @contextmanager
-    def serving(self) -> Iterator[str]:
-        told = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                told.requests.append((dict(self.headers), body))
-                if len(told.requests) == told.awaited:
-                    told.held.set()
-                told.held.wait(10)
-                status, words = told.answers.pop(0) if told.answers else (200, "")
-                self.send_response(status)
-                self.end_headers()
-                self.wfile.write(words.encode())
-
-            def log_message(self, *_: object) -> None:
-                """Keep the tests' output clean."""
-
-        class Server(ThreadingHTTPServer):
-            request_queue_size = 128
-
-        server = Server(("127.0.0.1", 0), Handler)
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/slack/events"
-        finally:
-            self.held.set()
-            server.shutdown()
-            thread.join()
-            server.server_close()
-
-
-@pytest.fixture
-def raw() -> RawBot:
-    return RawBot()
-
-
-@pytest.fixture
-def quick(raw: RawBot) -> Iterator[SlackStandIn]:
-    """A stand-in that waits for an answer only a moment, in front of a bot that records."""
-    stand_in = SlackStandIn(signing_secret=SECRET, bot_token=TOKEN, answer_within=0.2)
-    with stand_in, raw.serving() as address:
-        stand_in.bot_url = address
-        yield stand_in
 
 
 def in_channel(slack: SlackStandIn) -> tuple[Person, Channel, str]:

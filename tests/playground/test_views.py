@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from slack_sdk.errors import SlackApiError
-from tests.playground.test_presses import RawBot, quick, raw  # noqa: F401 - fixtures
 from tests.playground.tiny_bot import button, field, plain, release_modal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from slack_sdk import WebClient
+    from tests.playground.raw_bot import RawBot
     from tests.playground.tiny_bot import TinyBot
 
     from dibs.playground import Channel, Person, SlackStandIn
@@ -129,8 +129,8 @@ def test_a_submission_closes_the_modal(
 
 
 def test_slacks_own_client_complains_before_the_bot_is_asked(
-    quick: SlackStandIn,  # noqa: F811
-    raw: RawBot,  # noqa: F811
+    quick: SlackStandIn,
+    raw: RawBot,
     client_of: Callable[[SlackStandIn], WebClient],
 ) -> None:
     amal = quick.add_person("Amal")
@@ -163,8 +163,8 @@ Opened = tuple["SlackStandIn", "RawBot", "Person"]
 
 @pytest.fixture
 def opened(
-    quick: SlackStandIn,  # noqa: F811
-    raw: RawBot,  # noqa: F811
+    quick: SlackStandIn,
+    raw: RawBot,
     client_of: Callable[[SlackStandIn], WebClient],
 ) -> Opened:
     amal = quick.add_person("Amal")
@@ -176,7 +176,7 @@ def opened(
 
 
 def test_the_bot_answers_a_submission_with_another_view(opened: Opened) -> None:
-    slack, raw, amal = opened  # noqa: F811
+    slack, raw, amal = opened
     raw.answers.append((200, json.dumps({"response_action": "push", "view": modal()})))
     assert not slack.submit(amal.id).closed
     assert len(slack.views(amal.id)) == 2
@@ -202,7 +202,7 @@ def test_the_bot_answers_a_submission_with_another_view(opened: Opened) -> None:
     ],
 )
 def test_an_answer_that_slack_cannot_follow_fails_and_keeps_the_modal(opened: Opened, answer: object) -> None:
-    slack, raw, amal = opened  # noqa: F811
+    slack, raw, amal = opened
     raw.answers.append((200, json.dumps(answer)))
     result = slack.submit(amal.id, {"a": "typed"})
     assert result.failed
@@ -213,14 +213,14 @@ def test_an_answer_that_slack_cannot_follow_fails_and_keeps_the_modal(opened: Op
 
 
 def test_a_submission_that_is_not_answered_in_time_keeps_the_modal(opened: Opened) -> None:
-    slack, raw, amal = opened  # noqa: F811
+    slack, raw, amal = opened
     raw.held.clear()
     result = slack.submit(amal.id)
     assert (result.status, result.failed, len(slack.views(amal.id))) == (0, True, 1)
 
 
 def test_presses_in_a_view(opened: Opened) -> None:
-    slack, raw, amal = opened  # noqa: F811
+    slack, raw, amal = opened
     slack.press_in_view(amal.id, "more")
     payload = raw.payload()
     assert payload["container"] == {"type": "view", "view_id": slack.views(amal.id)[0]["id"]}
@@ -229,7 +229,7 @@ def test_presses_in_a_view(opened: Opened) -> None:
 
 
 def test_closing_is_told_to_those_who_asked(opened: Opened) -> None:
-    slack, raw, amal = opened  # noqa: F811
+    slack, raw, amal = opened
     assert slack.close_view(amal.id).closed
     assert raw.payload()["type"] == "view_closed"
     assert slack.views(amal.id) == []

@@ -26,20 +26,27 @@ class LoopbackOnly:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
-        if scope["type"] == "http" and not _allowed(Headers(scope=scope), scope["server"][1]):
+        if scope["type"] == "http" and not _allowed(scope):
             refusal = PlainTextResponse("This is only for this machine's own page.", 403)
             await refusal(scope, receive, send)
             return
         await self._app(scope, receive, send)
 
 
-def _allowed(headers: Headers, port: int) -> bool:
+def _allowed(scope: Scope) -> bool:
+    headers, port = Headers(scope=scope), scope["server"][1]
     if not _is_own(f"http://{headers.get('host', '')}", port):
         return False
     origin = headers.get("origin")
     if origin is not None and not _is_own(origin, port):
         return False
-    return headers.get("sec-fetch-site", "none") in {"none", "same-origin"}
+    return headers.get("sec-fetch-site", "none") in {"none", "same-origin"} or _follows_a_link(scope, headers)
+
+
+def _follows_a_link(scope: Scope, headers: Headers) -> bool:
+    """Whether somebody opens the page itself, in a tab of its own, from a link on another site."""
+    opened = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) == ("navigate", "document")
+    return opened and scope["method"] == "GET" and scope["path"] == "/"
 
 
 def _is_own(url: str, port: int) -> bool:

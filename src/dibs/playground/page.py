@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+import re
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -31,7 +32,12 @@ STATIC: Final = Path(__file__).with_name("static")
 POLL_SECONDS: Final = 20.0
 SIDES: Final = ("left", "right")
 MOST_ACTS: Final = 2
+MOST_MESSAGES: Final = 200
 NO_CACHE: Final = {"Cache-Control": "no-store"}
+CONFINED: Final = {
+    "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+}
 
 
 class PageRoutes:
@@ -53,6 +59,10 @@ class PageRoutes:
             Mount("/static", StaticFiles(directory=STATIC)),
         ]
 
+    def start(self) -> None:
+        """Let people wait for news, also after an earlier stop."""
+        self._stopping = False
+
     def stop(self) -> None:
         """Let everyone who waits for news go, so that the server can end."""
         self._stopping = True
@@ -68,7 +78,7 @@ class PageRoutes:
 
     async def _index(self, request: Request) -> Response:
         del request
-        return FileResponse(STATIC / "index.html", headers=NO_CACHE)
+        return FileResponse(STATIC / "index.html", headers=NO_CACHE | CONFINED)
 
     async def _state(self, request: Request) -> Response:
         """Answer with the state, at once if it is newer than the page's, else when something changes."""
@@ -148,7 +158,7 @@ def _press_in_view(slack: SlackStandIn, act: Json) -> Callable[[], Result | None
 
 
 def _write(slack: SlackStandIn, act: Json) -> Callable[[], Result | None]:
-    text = str(act["text"]).strip()
+    text = mentions(slack.world, str(act["text"]).strip())
     if not text:
         msg = "there is nothing to send"
         raise ValueError(msg)
@@ -157,7 +167,7 @@ def _write(slack: SlackStandIn, act: Json) -> Callable[[], Result | None]:
         return lambda: slack.command(act["user"], act["channel"], name, rest.strip())
 
     def plainly() -> None:
-        slack.say(act["user"], act["channel"], _escaped(text))
+        slack.say(act["user"], act["channel"], text)
 
     return plainly
 
@@ -263,7 +273,11 @@ def newest(world: World, user: str, channel: Channel) -> str:
 
 def timeline(world: World, user: str, channel: Channel) -> list[Json]:
     """Return a channel's messages and this person's private ones, in the order they came."""
-    seen = list(channel.messages.values()) if user in channel.members or not channel.is_im else []
+    seen = (
+        list(channel.messages.values())[-MOST_MESSAGES:]
+        if user in channel.members or not channel.is_im
+        else []
+    )
     private = [e.message for e in world.ephemerals if e.user == user and e.channel == channel.id]
     return copy.deepcopy(sorted([*seen, *private], key=lambda message: float(message["ts"])))
 
@@ -279,5 +293,14 @@ def _told(result: Result) -> Json:
     }
 
 
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+def mentions(world: World, text: str) -> str:
+    """Return what a person typed as Slack's composer sends it: escaped, with names turned into mentions."""
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    with world.lock:
+        named = {f"@{person.name}": f"<@{person.id}>" for person in world.people.values()}
+        named |= {
+            f"#{one.name}": f"<#{one.id}|{one.name}>" for one in world.channels.values() if not one.is_im
+        }
+    for name in sorted(named, key=len, reverse=True):
+        text = re.sub(rf"(?<!\S){re.escape(name)}(?!\w)", named[name], text, flags=re.IGNORECASE)
+    return text

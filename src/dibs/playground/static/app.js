@@ -6,7 +6,7 @@ import { Pane } from "/static/pane.js";
 const notice = document.getElementById("notice");
 const together = document.getElementById("together");
 const strip = document.getElementById("presses");
-const TOGETHER = ["press", "press_in_view", "submit", "write"];
+const TOGETHER = ["press", "press_in_view", "submit"];
 
 const panes = [...document.querySelectorAll(".pane")].map((root) => new Pane(root, act, moved));
 let version = "";
@@ -15,7 +15,8 @@ let armed = null;
 
 /** Carry out what somebody does in a pane; with the switch on, hold it until the other pane acts too. */
 async function act(pane, what, node, label = "") {
-  if (!together.checked || !TOGETHER.includes(what.kind)) return (await post([{ pane, what, node }]))[0];
+  const reachesTheBot = TOGETHER.includes(what.kind) || (what.kind === "write" && what.text.startsWith("/"));
+  if (!together.checked || !reachesTheBot) return (await post([{ pane, what, node }]))[0];
   if (armed?.pane === pane) {
     const same = armed.node === node;
     disarm();
