@@ -124,12 +124,16 @@ FROM added t JOIN numbered n ON n.id = t.queue_id"""
 
 EVENT_BY_OP_ID = sa.text("SELECT task_id, kind, why, actor_id, at FROM dibs.event WHERE op_id = :op_id")
 
+# Takes the task's lock first, as the lost write does: otherwise each would wait for the other.
 SETTLE = sa.text(
     """
+WITH locked AS MATERIALIZED (
+    SELECT t.* FROM dibs.task t WHERE t.id = :task_id FOR UPDATE
+)
 INSERT INTO dibs.event
     (queue_id, task_id, kind, actor_id, version_before, version_after, version_seen, op_id, why)
 SELECT t.queue_id, t.id, :rejection, :actor, t.version, t.version, CAST(:version AS integer), :op_id, :why
-FROM dibs.task t WHERE t.id = :task_id
+FROM locked t
 ON CONFLICT (op_id) DO NOTHING"""
 )
 
