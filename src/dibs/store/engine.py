@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 import psycopg
 import sqlalchemy as sa
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from dibs.deadline import Deadline
 
 LOWEST_SERVER_VERSION = 140000
 
@@ -34,6 +40,10 @@ BACKGROUND = Timeouts(lock_ms=3_000, statement_ms=15_000, idle_in_transaction_ms
 
 POOL_WAIT_SECONDS = 0.4
 CONNECT_SECONDS = 2
+"""For each host; psycopg takes no less."""
+
+connect_by: ContextVar[Deadline | None] = ContextVar("connect_by", default=None)
+"""Until when a connection that is opened here must stand, however many hosts are tried for it."""
 
 
 def conninfo(url: str, timeouts: Timeouts, *, name: str) -> str:
@@ -78,7 +88,10 @@ def make_engine(url: str, timeouts: Timeouts, *, pool_size: int, name: str = "di
     address = conninfo(url, timeouts, name=name)
 
     def connect() -> psycopg.Connection:
-        return psycopg.connect(address, autocommit=True)
+        deadline = connect_by.get()
+        if deadline is None:
+            return psycopg.connect(address, autocommit=True)
+        return _within(deadline, lambda: psycopg.connect(address, autocommit=True))
 
     return sa.create_engine(
         "postgresql+psycopg://",
@@ -89,6 +102,31 @@ def make_engine(url: str, timeouts: Timeouts, *, pool_size: int, name: str = "di
         pool_timeout=POOL_WAIT_SECONDS,
         pool_use_lifo=True,
     )
+
+
+def _within(deadline: Deadline, connect: Callable[[], psycopg.Connection]) -> psycopg.Connection:
+    """The connection, if it stands before the deadline; one that comes later is closed again."""
+    opened: Future[psycopg.Connection] = Future()
+
+    def run() -> None:
+        try:
+            connection = connect()
+        except psycopg.Error as error:
+            if opened.set_running_or_notify_cancel():
+                opened.set_exception(error)
+        else:
+            if opened.set_running_or_notify_cancel():
+                opened.set_result(connection)
+            else:
+                connection.close()
+
+    threading.Thread(target=run, name="dibs-database-connect", daemon=True).start()
+    try:
+        return opened.result(max(deadline.remaining, 0))
+    except TimeoutError:
+        if opened.cancel():
+            raise psycopg.OperationalError("no connection stood in time") from None
+        return opened.result()
 
 
 def check_reachable(engine: sa.Engine) -> None:

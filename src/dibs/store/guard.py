@@ -24,6 +24,7 @@ import sqlalchemy as sa
 
 from dibs.deadline import Deadline
 from dibs.domain.errors import Busy, Lost, NothingSent, Refused
+from dibs.store.engine import connect_by
 from dibs.store.errors import sorted_out
 
 _log = logging.getLogger(__name__)
@@ -76,7 +77,7 @@ class Guard:
             raise NothingSent("the database did not answer a moment ago")
         if deadline.remaining < _ENOUGH_TO_BEGIN_SECONDS:
             raise NothingSent("no time was left to ask the database")
-        with self._connection() as connection:
+        with self._connection(deadline) as connection:
             hung = False
             result: sa.CursorResult[Any] | None = None
             with self._watchdog.watching(connection, deadline) as watch:
@@ -113,7 +114,8 @@ class Guard:
                 raise Lost(str(second)) from first
 
     @contextlib.contextmanager
-    def _connection(self) -> Iterator[sa.Connection]:
+    def _connection(self, deadline: Deadline) -> Iterator[sa.Connection]:
+        within = connect_by.set(deadline)
         try:
             connection = self._engine.connect()
         except sa.exc.TimeoutError as error:
@@ -121,6 +123,8 @@ class Guard:
         except sa.exc.DBAPIError as error:
             self._went_away()
             raise NothingSent(str(error.orig)) from error
+        finally:
+            connect_by.reset(within)
         with connection:
             yield connection
 
