@@ -14,7 +14,6 @@ from tests.support.holders import (
     holder,
     wait_for_lease_end,
     wait_for_waiters,
-    wait_until,
 )
 from tests.support.journey import (
     add_action,
@@ -68,7 +67,7 @@ def test_a_lease_that_ends_during_the_wait_for_the_lock_has_ended(
     with holder(database_url) as somebody:
         somebody.do(hold, id=task.id)
         pressed = Pressed(lambda: press(service, task))
-        wait_for_waiters(database_url, somebody)
+        wait_for_waiters(database_url)
         assert desk.value("SELECT lease_until > clock_timestamp() FROM dibs.task WHERE id = :id", id=task.id)
         wait_for_lease_end(database_url, task.id)
         let_go(somebody)
@@ -91,7 +90,7 @@ def test_waiting_behind_somebody_is_no_refusal(
     with holder(database_url) as somebody:
         somebody.do(hold, id=task.id)
         pressed = Pressed(lambda: service.start(task.id, AMAL, task.version))
-        wait_for_waiters(database_url, somebody)
+        wait_for_waiters(database_url)
         let_go(somebody)
         assert pressed.answer().changed
     assert now(desk, task).state is State.STARTED
@@ -121,10 +120,9 @@ def test_of_two_overlapped_claims_the_first_to_reach_the_row_wins(
     with holder(database_url) as gate:
         gate.do("SELECT pg_advisory_xact_lock(52)")
         open_claim = Pressed(lambda: TransitionService(engine).claim(task.id, first, 1, op_id=OPEN_CLAIM))
-        wait_for_waiters(database_url, gate)
+        wait_for_waiters(database_url)
         competing = Pressed(lambda: service.claim(task.id, second, 1))
-        behind = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-        wait_until(lambda: desk.value(behind) == 2)
+        wait_for_waiters(database_url, 2)
         assert not open_claim.answered
         assert not competing.answered
         assert now(desk, task).state is State.QUEUED
@@ -168,7 +166,7 @@ def test_who_is_removed_while_the_claim_waits_for_the_task_does_not_get_it(
     with holder(database_url) as somebody, holder(database_url) as admin:
         somebody.do(LOCK, id=task.id)
         pressed = Pressed(lambda: service.claim(task.id, AMAL, 1))
-        wait_for_waiters(database_url, somebody)
+        wait_for_waiters(database_url)
         admin.do(removal, who=AMAL)
         admin.commit()
         somebody.rollback()
@@ -196,7 +194,7 @@ def test_a_claim_waits_for_a_removal_that_is_under_way(
     with holder(database_url) as admin:
         admin.do(removal, who=AMAL)
         pressed = Pressed(presses[which])
-        wait_for_waiters(database_url, admin)
+        wait_for_waiters(database_url)
         ends(admin)
         outcome = pressed.answer()
     stayed = ends is Holder.rollback
@@ -212,7 +210,7 @@ def test_a_supervisor_who_is_no_longer_one_checks_nothing(
     with holder(database_url) as somebody, holder(database_url) as admin:
         somebody.do(LOCK, id=task.id)
         pressed = Pressed(lambda: service.check(task.id, SUE, task.version))
-        wait_for_waiters(database_url, somebody)
+        wait_for_waiters(database_url)
         admin.do("UPDATE dibs.queue_member SET supervisor = false WHERE user_id = %(who)s", who=SUE)
         admin.commit()
         somebody.rollback()
@@ -230,7 +228,7 @@ def test_the_longest_waiting_task_is_claimed_also_if_it_changed_during_the_wait(
     with holder(database_url) as admin:
         admin.do("UPDATE dibs.queue_member SET changed_at = now() WHERE user_id = %(who)s", who=AMAL)
         pressed = Pressed(lambda: service.claim_next([desk.queue.id], AMAL))
-        wait_for_waiters(database_url, admin)
+        wait_for_waiters(database_url)
         assert service.check(task.id, SUE, task.version).changed
         admin.rollback()
         outcome = pressed.answer()
@@ -262,7 +260,7 @@ def test_a_version_that_nobody_has_seen_yet_is_stale(
             id=task.id,
         )
         pressed = Pressed(lambda: press(service, task))
-        wait_for_waiters(database_url, somebody)
+        wait_for_waiters(database_url)
         somebody.commit()
         outcome = pressed.answer()
     assert (outcome.unchanged, outcome.why) == (True, Refusal.STALE)
@@ -294,10 +292,9 @@ def test_done_does_not_overlook_an_action_recorded_during_its_wait(
     with holder(database_url) as somebody:
         somebody.do(LOCK, id=task.id)
         recorded = Pressed(lambda: service.record_action(task.id, AMAL, task.version, "refund"))
-        wait_for_waiters(database_url, somebody)
+        wait_for_waiters(database_url)
         done = Pressed(lambda: service.done(task.id, AMAL, task.version))
-        waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-        wait_until(lambda: desk.value(waiting) == 2)
+        wait_for_waiters(database_url, 2)
         somebody.rollback()
         answers = (recorded.answer(), done.answer())
     assert sorted(answer.changed for answer in answers) == [False, True]
@@ -327,7 +324,7 @@ def test_a_wait_of_nearly_a_second_behind_another_press_succeeds(
     with holder(database_url) as somebody:
         somebody.do(LOCK, id=task.id)
         pressed = Pressed(lambda: service.claim(task.id, AMAL, 1))
-        wait_for_waiters(database_url, somebody)
+        wait_for_waiters(database_url)
         desk.execute("SELECT pg_sleep(0.9)")
         assert not pressed.answered
         somebody.rollback()

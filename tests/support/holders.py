@@ -34,10 +34,6 @@ class Holder:
     def rollback(self) -> None:
         self._connection.rollback()
 
-    @property
-    def pid(self) -> int:
-        return self._connection.info.backend_pid
-
 
 @contextmanager
 def holder(url: str) -> Iterator[Holder]:
@@ -77,11 +73,14 @@ class Pressed(Generic[T]):
         return self._answers[0]
 
 
-def wait_for_waiters(url: str, holding: Holder, number: int = 1) -> None:
-    """Wait until `number` sessions wait for a lock of the holder's, by the server's own account."""
-    asked = "SELECT count(*) FROM pg_stat_activity WHERE %s = ANY(pg_blocking_pids(pid))"
+def wait_for_waiters(url: str, number: int = 1) -> None:
+    """Wait until `number` sessions of this database wait for a lock, by the server's own account."""
+    asked: LiteralString = (
+        "SELECT count(*) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
     with psycopg.connect(url, autocommit=True) as watcher:
-        wait_until(lambda: _one(watcher.execute(asked, (holding.pid,))) >= number)
+        wait_until(lambda: _one(watcher.execute(asked)) >= number)
 
 
 def wait_for_lease_end(url: str, task_id: int) -> None:
