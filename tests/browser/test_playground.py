@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 from slack_sdk import WebClient
-from tests.playground.tiny_bot import TOKEN, button, card, plain, tiny_workspace
+from tests.playground.tiny_bot import TOKEN, button, card, field, options, plain, tiny_workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -188,6 +188,77 @@ def test_other_people_and_other_places(scene: Scene) -> None:
     scene.slack.wait_until(lambda: [one["type"] for one in scene.bot.events] == ["app_home_opened"])
     scene.right.locator("[data-select=person]").select_option(scene.amal.id)
     expect(scene.right).to_have_attribute("data-person", scene.amal.id)
+
+
+def test_text_is_shown_as_slack_shows_it(scene: Scene) -> None:
+    text = (
+        f"*bold* _italic_ ~struck~ `co*de*` snake_case_name <https://example.org|a link> <@{scene.amal.id}> "
+        f"<#{scene.channel.id}> &lt;!channel&gt; <script>alert(1)</script> "
+        "<!date^1767225600^{date_num} {time}|2026-01-01 00:00 UTC>"
+    )
+    ts = scene.client.chat_postMessage(channel=scene.channel.id, text=text)["ts"]
+    message = scene.left.locator(f"[data-ts='{ts}']")
+    for tag, words in (
+        ("strong", "bold"),
+        ("em", "italic"),
+        ("s", "struck"),
+        ("code", "co*de*"),
+        ("a", "a link"),
+    ):
+        expect(message.locator(f".body {tag}")).to_have_text(words)
+    expect(message.locator(".mention")).to_have_text(["@Amal", "#support"])
+    expect(message).to_contain_text("snake_case_name")
+    expect(message).to_contain_text("<!channel> <script>alert(1)</script>")
+    expect(message.locator(".body time")).to_have_attribute("datetime", "2026-01-01T00:00:00.000Z")
+    expect(message.locator(".body time")).to_have_attribute("title", "2026-01-01 00:00 UTC")
+
+
+def test_times_are_in_the_readers_own_zone(scene: Scene) -> None:
+    far = scene.slack.add_person("Kiri", tz="Pacific/Kiritimati")
+    text = "<!date^1767225600^{date_num} at {time}|2026-01-01 00:00 UTC>"
+    ts = scene.client.chat_postMessage(channel=scene.channel.id, text=text)["ts"]
+    scene.right.locator("[data-select=person]").select_option(far.id)
+    shown = scene.right.locator(f"[data-ts='{ts}'] .body time")
+    expect(shown).to_have_text("2026-01-01 at 2:00 PM")
+
+
+def test_every_kind_of_field_comes_back_as_slack_sends_it(scene: Scene) -> None:
+    kinds: list[dict[str, object]] = [
+        {"type": "checkboxes", "options": options("one", "two")},
+        {"type": "multi_users_select"},
+        {"type": "users_select"},
+        {"type": "channels_select"},
+        {"type": "conversations_select"},
+        {"type": "timepicker"},
+        {"type": "datetimepicker"},
+        {"type": "number_input", "is_decimal_allowed": False},
+    ]
+    blocks = [field(str(kind["type"]), str(kind["type"]), kind) for kind in kinds]
+    shown = {"type": "modal", "title": plain("All"), "submit": plain("Go"), "blocks": blocks}
+    trigger = scene.slack.world.issue_trigger(scene.amal.id)
+    view_id = scene.client.views_open(trigger_id=trigger, view=shown)["view"]["id"]
+    modal = scene.modal
+    modal.get_by_label("Two").check()
+    modal.locator("[data-action-id=multi_users_select]").get_by_label("Bilal").check()
+    modal.locator("select[data-action-id=users_select]").select_option(scene.amal.id)
+    for kind in ("channels_select", "conversations_select"):
+        modal.locator(f"select[data-action-id={kind}]").select_option(scene.channel.id)
+    modal.locator("input[type=time]").fill("13:45")
+    modal.locator("input[type=datetime-local]").fill("2026-12-24T18:30")
+    modal.locator("input[data-action-id=number_input]").fill("7")
+    modal.locator("[data-submit]").click()
+    expect(modal.locator("[data-failure]")).to_be_visible()
+    view = next(view for view in scene.slack.views(scene.amal.id) if view["id"] == view_id)
+    values = {name: state[name] for name, state in view["state"]["values"].items()}
+    assert [one["value"] for one in values["checkboxes"]["selected_options"]] == ["two"]
+    assert values["multi_users_select"]["selected_users"] == [scene.bilal.id]
+    assert values["users_select"]["selected_user"] == scene.amal.id
+    assert values["channels_select"]["selected_channel"] == scene.channel.id
+    assert values["conversations_select"]["selected_conversation"] == scene.channel.id
+    assert values["timepicker"]["selected_time"] == "13:45"
+    assert isinstance(values["datetimepicker"]["selected_date_time"], int)
+    assert values["number_input"]["value"] == "7"
+    expect(modal.locator("input[type=datetime-local]")).to_have_value("2026-12-24T18:30")
 
 
 def test_nothing_is_fetched_from_elsewhere(chromium: Browser) -> None:

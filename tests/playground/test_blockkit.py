@@ -308,6 +308,18 @@ def reference() -> ModuleType:
     return module
 
 
+# What no schema of the types can say: which numbers go together, and what the view holds as a whole.
+BEYOND_TYPES = {"two with the focus", "bounds", "wide bounds"}
+
+
+@pytest.mark.parametrize(
+    "view", [case[1] for case in BAD_VIEWS if case[0] not in BEYOND_TYPES and isinstance(case[1], dict)]
+)
+def test_another_checker_refuses_the_same_views(reference: ModuleType, view: Json) -> None:
+    assert reference.check_view(view)
+    assert reference.check_view(release_modal()) == []
+
+
 @settings(max_examples=500, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(block=spoiled())
 def test_another_checker_agrees(reference: ModuleType, block: Json) -> None:

@@ -128,6 +128,16 @@ def test_two_presses_go_out_together(
     }
 
 
+def test_of_two_acts_one_may_be_impossible(
+    slack: SlackStandIn, bot: TinyBot, amal: Person, bilal: Person, support: Channel, posted: str
+) -> None:
+    press = {"kind": "press", "channel": support.id, "ts": posted, "action_id": "claim"}
+    status, told = act(slack, {**press, "user": amal.id}, {**press, "user": bilal.id, "action_id": "gone"})
+    assert (status, bot.owner) == (200, amal.id)
+    assert told["results"][0]["status"] == 200
+    assert "'gone'" in told["results"][1]["error"]
+
+
 def test_writing_commands_and_words(slack: SlackStandIn, amal: Person, support: Channel) -> None:
     place = {"kind": "write", "user": amal.id, "channel": support.id}
     act(slack, {**place, "text": "/tiny hello"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import functools
 import json
 import re
 from http import HTTPStatus
@@ -114,17 +115,21 @@ class PageRoutes:
         acts = _acts(await request.body())
         if not acts:
             return JSONResponse({"error": "one act, or two, are expected"}, HTTPStatus.BAD_REQUEST)
-        try:
-            calls = [ACTS[act["kind"]](self._slack, act) for act in acts]
-            results = await run_in_threadpool(self._carry_out, calls)
-        except (LookupError, ValueError, TypeError) as error:
-            return JSONResponse({"error": str(error)}, HTTPStatus.CONFLICT)
-        return JSONResponse({"results": [result and _told(result) for result in results]})
+        told = await run_in_threadpool(self._carry_out, acts)
+        good = any("error" not in one for one in told)
+        return JSONResponse({"results": told}, HTTPStatus.OK if good else HTTPStatus.CONFLICT)
 
-    def _carry_out(self, calls: list[Callable[[], Result | None]]) -> list[Result | None]:
-        if len(calls) == 1:
-            return [calls[0]()]
-        return self._slack.together(calls)
+    def _carry_out(self, acts: list[Json]) -> list[Json]:
+        calls = [functools.partial(self._told, act) for act in acts]
+        return [calls[0]()] if len(calls) == 1 else self._slack.together(calls)
+
+    def _told(self, act: Json) -> Json:
+        """Carry out one act and tell what came of it; what is gone cannot be pressed."""
+        try:
+            result = ACTS[act["kind"]](self._slack, act)()
+        except (LookupError, ValueError, TypeError) as error:
+            return {"error": str(error)}
+        return _outcome(result) if result else {}
 
 
 def _acts(body: bytes) -> list[Json]:
@@ -282,7 +287,7 @@ def timeline(world: World, user: str, channel: Channel) -> list[Json]:
     return copy.deepcopy(sorted([*seen, *private], key=lambda message: float(message["ts"])))
 
 
-def _told(result: Result) -> Json:
+def _outcome(result: Result) -> Json:
     return {
         "status": result.status,
         "seconds": result.seconds,

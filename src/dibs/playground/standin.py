@@ -45,10 +45,11 @@ class SlackStandIn(Looking):
         signing_secret: str,
         bot_token: str,
         port: int = 0,
+        bot_name: str = "Dibs",
         clock: Clock | None = None,
         answer_within: float = ANSWER_WITHIN,
     ) -> None:
-        super().__init__(World(clock))
+        super().__init__(World(clock, bot_name))
         self.clock = self.world.clock
         self.faults = Faults()
         self.bot_token = bot_token

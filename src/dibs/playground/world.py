@@ -23,6 +23,7 @@ Json = dict[str, Any]
 
 SYSTEM_USER: Final = "USLACKBOT"
 PRESSES_KEPT: Final = 30
+CALLS_KEPT: Final = 50_000
 
 
 @dataclass
@@ -129,7 +130,7 @@ class Call:
 class World:
     """Everything that the stand-in remembers."""
 
-    def __init__(self, clock: Clock | None = None) -> None:
+    def __init__(self, clock: Clock | None = None, bot_name: str = "Dibs") -> None:
         self.clock = clock or Clock()
         self.lock = threading.RLock()
         self.version = 0
@@ -147,13 +148,10 @@ class World:
         self.response_urls: dict[str, ResponseUrl] = {}
         self.failures: list[Failure] = []
         self.presses: deque[Press] = deque(maxlen=PRESSES_KEPT)
-        self.calls: list[Call] = []
+        self.calls: deque[Call] = deque(maxlen=CALLS_KEPT)
         self._numbers = itertools.count(1)
         self._listeners: list[Callable[[], None]] = []
-        self._add_bot("Dibs")
-
-    def _add_bot(self, name: str) -> None:
-        self.people[self.bot_user_id] = Person(self.bot_user_id, name, self.team_id, is_bot=True)
+        self.people[self.bot_user_id] = Person(self.bot_user_id, bot_name, self.team_id, is_bot=True)
 
     def new_id(self, prefix: str) -> str:
         """Return an id that was never used, in Slack's form."""

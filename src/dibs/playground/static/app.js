@@ -18,7 +18,7 @@ async function act(pane, what, node, label = "") {
   const reachesTheBot = TOGETHER.includes(what.kind) || (what.kind === "write" && what.text.startsWith("/"));
   if (!together.checked || !reachesTheBot) return (await post([{ pane, what, node }]))[0];
   if (armed?.pane === pane) {
-    const same = armed.node === node;
+    const same = JSON.stringify(armed.what) === JSON.stringify(what);
     disarm();
     if (same) return null;
   }
@@ -37,6 +37,7 @@ function arm(press) {
   const name = press.pane.personSelect.selectedOptions[0]?.textContent ?? "The other person";
   press.pane.await(`“${press.label}” is held. It goes out with the next press in the other pane; press it again to take it back.`);
   other.await(`${name}’s press of “${press.label}” is held. Press a button here, and both are sent at the same moment.`);
+  press.node?.scrollIntoView({ block: "nearest" });
 }
 
 function disarm({ keep = false } = {}) {
@@ -53,8 +54,10 @@ async function post(acts) {
     const body = JSON.stringify({ acts: acts.map(({ what }) => what) });
     const response = await fetch("/page/act", { method: "POST", headers: { "Content-Type": "application/json" }, body });
     const told = await response.json();
-    say(told.error ? `That could not be pressed: ${told.error}.` : "");
-    return told.results ?? acts.map(() => null);
+    const results = told.results ?? acts.map(() => ({ error: told.error }));
+    const wrong = results.find((result) => result.error);
+    say(wrong ? `That could not be pressed: ${wrong.error}.` : "");
+    return results.map((result) => (result.error ? null : result));
   } catch {
     say("The playground does not answer.");
     return acts.map(() => null);
