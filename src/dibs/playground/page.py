@@ -31,6 +31,7 @@ Json = dict[str, Any]
 
 STATIC: Final = Path(__file__).with_name("static")
 POLL_SECONDS: Final = 20.0
+GATHER_SECONDS: Final = 0.015
 SIDES: Final = ("left", "right")
 MOST_ACTS: Final = 2
 MOST_MESSAGES: Final = 200
@@ -90,6 +91,8 @@ class PageRoutes:
         try:
             if known == str(self._slack.world.version) and not self._stopping:
                 await asyncio.wait_for(news.wait(), POLL_SECONDS)
+                # News seldom comes alone: a press changes the card, answers and is noted in the strip.
+                await asyncio.sleep(GATHER_SECONDS)
         except TimeoutError:
             return Response(status_code=204, headers=NO_CACHE)
         finally:
