@@ -11,7 +11,7 @@ import secrets
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from dibs import config, demonstration
 from dibs.config import ConfigError, Settings
@@ -49,7 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run_bot(settings: Settings, stopped: threading.Event) -> None:
     """Run the bot until `stopped` is set."""
-    with _database(settings) as url, _running(build(settings, url)) as bot:
+    with (
+        _database(settings) as (url, keep),
+        _running(build(settings, url, keep_database=keep)) as bot,
+    ):
         _say(f"Dibs is running. Slack's requests go to http://{settings.host}:{bot.http.port}/slack/events")
         stopped.wait()
 
@@ -59,7 +62,7 @@ def run_playground(settings: Settings, stopped: threading.Event) -> None:
     port = settings.playground_port
     secret, token = secrets.token_hex(16), f"xoxb-{secrets.token_hex(12)}"
     with (
-        _database(settings) as url,
+        _database(settings) as (url, keep),
         _standing_in(SlackStandIn(signing_secret=secret, bot_token=token, port=port)) as slack,
     ):
         in_playground = dataclasses.replace(
@@ -69,7 +72,7 @@ def run_playground(settings: Settings, stopped: threading.Event) -> None:
             slack_signing_secret=secret,
             slack_api_url=slack.api_url,
         )
-        with _running(build(in_playground, url)) as bot:
+        with _running(build(in_playground, url, keep_database=keep)) as bot:
             slack.bot_url = f"http://127.0.0.1:{bot.http.port}/slack/events"
             demonstration.set_the_scene(slack, bot)
             _say(
@@ -80,14 +83,15 @@ def run_playground(settings: Settings, stopped: threading.Event) -> None:
 
 
 @contextlib.contextmanager
-def _database(settings: Settings) -> Iterator[str]:
+def _database(settings: Settings) -> Iterator[tuple[str, Callable[[], object] | None]]:
+    """Yield the database's URL, and what starts it again should it die, where that is up to Dibs."""
     if settings.database_url:
-        yield settings.database_url
+        yield settings.database_url, None
         return
     # The playground has a folder of its own, so that its tasks never turn up in a real installation.
     folder = settings.data_dir / "playground" if settings.playground else settings.data_dir
     with EmbeddedPostgres(folder) as server:
-        yield server.url
+        yield server.url, server.start
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 
 from dibs.domain.queue import NewQueue
+from dibs.domain.task import State
 from dibs.playground import SlackStandIn
 from dibs.wiring import Bot
 
@@ -23,21 +24,20 @@ def set_the_scene(slack: SlackStandIn, bot: Bot) -> None:
     people = [slack.add_person(name) for name in _PEOPLE]
     channel = slack.add_channel("support", members=[person.id for person in people])
     supervisor = people[-1].id
-    kept = bot.queues.by_key(slack.team_id, _KEY)
-    if kept is not None:
-        bot.delivery.post_again(kept.id, channel.id)
-    created = bot.queues.create(
-        NewQueue(
-            workspace=slack.team_id,
-            channel_id=channel.id,
-            key=_KEY,
-            name="Customer support",
-            lease_seconds=_LEASE_SECONDS,
-            created_by=supervisor,
-        )
+    new = NewQueue(
+        workspace=slack.team_id,
+        channel_id=channel.id,
+        key=_KEY,
+        name="Customer support",
+        lease_seconds=_LEASE_SECONDS,
+        created_by=supervisor,
     )
-    if created is not None and kept is None:
-        for title, details in _TASKS:
-            bot.queues.add_task(created.id, title, supervisor, details=details, op_id=f"scene:{uuid.uuid4()}")
+    queue = bot.queues.by_key(slack.team_id, _KEY) or bot.queues.create(new)
+    if queue is None:
+        raise LookupError("the playground's queue was made and taken away again")
+    bot.delivery.post_again(queue.id, channel.id)
+    waiting = [task for task in bot.queries.unfinished([queue.id], most=100) if task.state is State.QUEUED]
+    for title, details in _TASKS if not waiting else ():
+        bot.queues.add_task(queue.id, title, supervisor, details=details, op_id=f"scene:{uuid.uuid4()}")
     bot.membership.catch_up()
     bot.delivery.deliver_once()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from dibs.slack.http import SlackHttp
 from dibs.slack.outgoing import Outgoing
 from dibs.slack.web import FAILURES, SlackWeb
 from dibs.store import schema
-from dibs.store.engine import BACKGROUND, PRESS, check_reachable, make_engine
+from dibs.store.engine import BACKGROUND, PRESS, DatabaseUnusable, check_reachable, make_engine
 from dibs.store.guard import Guard
 
 _log = logging.getLogger(__name__)
@@ -32,6 +32,7 @@ _BACKGROUND_CONNECTIONS = 8
 _DELIVERY_SECONDS = 2
 _SETTLE_SECONDS = 2
 _MEMBERS_SECONDS = 60
+_DATABASE_SECONDS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class Bot:
     delivery: DeliveryService
     membership: MembershipService
     queues: QueueService
+    queries: TaskQueries
     engines: tuple[sa.Engine, ...]
 
     def start_jobs(self) -> None:
@@ -60,9 +62,10 @@ class Bot:
             engine.dispose()
 
 
-def build(settings: Settings, database_url: str) -> Bot:
+def build(settings: Settings, database_url: str, *, keep_database: Callable[[], object] | None = None) -> Bot:
     """Connect to the database and to Slack, and put the bot together. Nothing runs yet.
 
+    `keep_database` is called now and then, to start an embedded database again that has died.
     Raises ConfigError or DatabaseUnusable, each with one line that says what to do.
     """
     background = make_engine(database_url, BACKGROUND, pool_size=_BACKGROUND_CONNECTIONS)
@@ -73,7 +76,13 @@ def build(settings: Settings, database_url: str) -> Bot:
     bot = _introduce(web, settings)
 
     press_guard, background_guard = Guard(presses), Guard(background)
-    press_guard.open_connections(settings.threads)
+    try:
+        press_guard.open_connections(settings.threads)
+    except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
+        raise DatabaseUnusable(
+            f"The database does not give Dibs {settings.threads} connections: {' '.join(str(error).split())}. "
+            "Raise its max_connections, or set DIBS_THREADS to a smaller number."
+        ) from error
     membership = MembershipService(press_guard, web)
     transitions = TransitionService(presses, guard=press_guard, membership=membership)
     delivery = DeliveryService(background_guard, TaskQueries(background_guard), web)
@@ -88,14 +97,15 @@ def build(settings: Settings, database_url: str) -> Bot:
         outgoing=outgoing,
     )
     sweep = SweepService(background_guard)
-    scheduler = Scheduler(
-        [
-            Job("sweep", settings.sweep_seconds, sweep.sweep_once),
-            Job("delivery", _DELIVERY_SECONDS, delivery.deliver_once),
-            Job("settle", _SETTLE_SECONDS, outgoing.settle_once),
-            Job("members", _MEMBERS_SECONDS, membership.catch_up),
-        ]
-    )
+    jobs = [
+        Job("sweep", settings.sweep_seconds, sweep.sweep_once),
+        Job("delivery", _DELIVERY_SECONDS, delivery.deliver_once),
+        Job("settle", _SETTLE_SECONDS, outgoing.settle_once),
+        Job("members", _MEMBERS_SECONDS, membership.catch_up),
+    ]
+    if keep_database is not None:
+        jobs.append(Job("database", _DATABASE_SECONDS, keep_database))
+    scheduler = Scheduler(jobs)
     try:
         http = SlackHttp(
             make_app(front, signing_secret=settings.slack_signing_secret, bot=bot),
@@ -109,7 +119,17 @@ def build(settings: Settings, database_url: str) -> Bot:
             f"Dibs cannot listen on {settings.host} port {settings.port}: {error}. "
             "Set HOST and PORT to an address and a port that are free."
         ) from error
-    return Bot(http, scheduler, outgoing, sweep, delivery, membership, front.queues, (presses, background))
+    return Bot(
+        http,
+        scheduler,
+        outgoing,
+        sweep,
+        delivery,
+        membership,
+        front.queues,
+        front.queries,
+        (presses, background),
+    )
 
 
 def _introduce(web: SlackWeb, settings: Settings) -> Mapping[str, Any]:

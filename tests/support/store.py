@@ -30,7 +30,9 @@ class Desk:
 
     def task(self, title: str = "Refund order 1001") -> Task:
         """A new task, queued, at version 1."""
-        return self.queues.add_task(self.queue.id, title, SUE, op_id=f"add-{next(_numbers)}").task
+        added = self.queues.add_task(self.queue.id, title, SUE, op_id=f"add-{next(_numbers)}")
+        assert added is not None
+        return added.task
 
     def rows(self, sql: str, **values: object) -> Sequence[sa.RowMapping]:
         with self.engine.connect() as connection:

@@ -129,7 +129,7 @@ def event(world: World, told: Json) -> Json:
         "api_app_id": world.app_id,
         "event": {**told, "event_ts": at},
         "type": "event_callback",
-        "event_id": world.new_id("Ev"),
+        "event_id": world.unique_id("Ev"),
         "event_time": int(float(at)),
         "authorizations": [
             {

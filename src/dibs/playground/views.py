@@ -57,7 +57,7 @@ def new_hash(world: World) -> str:
 
 def open_root(world: World, user: str, body: Json) -> View:
     """Open a modal in the place of whatever the person had open."""
-    view_id = world.new_id("V")
+    view_id = world.unique_id("V")
     _refuse_used_external_id(world, body)
     view = View(view_id, user, body, new_hash(world), view_id, state=initial_state(body["blocks"]))
     world.stacks[user] = [view]
@@ -74,7 +74,7 @@ def push(world: World, user: str, body: Json) -> View:
         raise ApiError("push_limit_reached")
     _refuse_used_external_id(world, body)
     view = View(
-        world.new_id("V"),
+        world.unique_id("V"),
         user,
         body,
         new_hash(world),
@@ -101,7 +101,7 @@ def publish(world: World, user: str, body: Json) -> View:
     shown = world.homes.get(user)
     if shown:
         return replace(world, shown, body)
-    view_id = world.new_id("V")
+    view_id = world.unique_id("V")
     world.homes[user] = View(
         view_id, user, body, new_hash(world), view_id, state=initial_state(body["blocks"])
     )

@@ -154,8 +154,15 @@ class World:
         self.people[self.bot_user_id] = Person(self.bot_user_id, bot_name, self.team_id, is_bot=True)
 
     def new_id(self, prefix: str) -> str:
-        """Return an id that was never used, in Slack's form."""
+        """Return an id that this world never used, the same in every run that does the same.
+
+        A bot that keeps its data between runs so finds its people and channels again.
+        """
         return f"{prefix}0PLAY{next(self._numbers):04d}"
+
+    def unique_id(self, prefix: str) -> str:
+        """Return an id that no run ever used, for what happens once."""
+        return f"{prefix}0{secrets.token_hex(6).upper()}"
 
     def fresh_ids(self) -> Iterator[str]:
         """Yield ids for blocks and elements that came without one."""

@@ -79,7 +79,7 @@ class DeliveryService:
         return len(due)
 
     def post_again(self, queue_id: int, channel_id: str) -> None:
-        """Have the cards of a queue's unfinished tasks posted anew, where their channel has lost them all."""
+        """Show a queue in this channel from now on, and post the cards of its unfinished tasks there."""
         values = {"queue_id": queue_id, "channel_id": channel_id}
         self._guard.run(cards.POST_AGAIN, values, Deadline.after(STATEMENT_SECONDS))
 

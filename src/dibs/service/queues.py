@@ -78,8 +78,8 @@ class QueueService:
         details: str | None = None,
         task_deadline: datetime | None = None,
         deadline: Deadline | None = None,
-    ) -> Added:
-        """Add a task at the end of a queue; its card is posted by the delivery.
+    ) -> Added | None:
+        """Add a task at the end of a queue; its card is posted by the delivery. None where there is no queue.
 
         An operation id that was used before is answered with the task of the first time. Raises ValueError
         where the title is empty.
@@ -102,7 +102,7 @@ class QueueService:
             event = self._guard.run_once(tasks.EVENT_BY_OP_ID, {"op_id": op_id}, deadline)[0]
             rows = self._guard.run_once(tasks.TASK_BY_ID, {"task_id": event["task_id"]}, deadline)
             return Added(tasks.as_task(rows[0]), replayed=True)
-        return Added(tasks.as_task(rows[0]))
+        return Added(tasks.as_task(rows[0])) if rows else None
 
     def _queues(
         self, statement: sa.TextClause, values: Mapping[str, object], deadline: Deadline | None

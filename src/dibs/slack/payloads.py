@@ -13,6 +13,7 @@ from dibs.deadline import Deadline
 
 _SLACK_ID = re.compile(r"[A-Z0-9]{2,40}")
 _LONGEST_OP_ID = 400
+_LARGEST_ID = 2**63 - 1
 _NAME = re.compile(r"([A-Za-z][A-Za-z0-9]{1,9})-([0-9]{1,9})")
 
 Payload = Mapping[str, Any]
@@ -188,6 +189,13 @@ def task_name(written: str) -> tuple[str, int] | None:
     """The key and the number in a name such as SUP-12, however it is written; None where it is no name."""
     match = _NAME.fullmatch(written.strip())
     return (match.group(1).upper(), int(match.group(2))) if match else None
+
+
+def id_in(value: str | None) -> int | None:
+    """The id of a row that an option carries, or None where no row can have it."""
+    if value and value.isascii() and value.isdigit() and 0 < int(value) <= _LARGEST_ID:
+        return int(value)
+    return None
 
 
 def answer_url_of(body: Payload) -> str | None:

@@ -52,6 +52,9 @@ ORDER BY next_try_at, task_id LIMIT :most"""
 
 POST_AGAIN = sa.text(
     """
+WITH moved AS (
+    UPDATE dibs.queue SET channel_id = :channel_id, members_read_at = NULL WHERE id = :queue_id
+)
 UPDATE dibs.card c
 SET message_ts = NULL, shown_version = 0, attempts = 0, sender = NULL, sender_until = NULL, disabled = NULL,
     channel_id = :channel_id, next_try_at = clock_timestamp()

@@ -43,7 +43,8 @@ class Guard:
     """Runs single statements on `engine`. One guard for each engine, shared by all who use it."""
 
     def __init__(self, engine: sa.Engine) -> None:
-        self._engine = engine
+        # One statement is one transaction, whatever the engine's own setting is.
+        self._engine = engine.execution_options(isolation_level="AUTOCOMMIT")
         self._watchdog = _Watchdog()
         self._lock = threading.Lock()
         self._away = False

@@ -80,7 +80,8 @@ def _not_built(what: str) -> Answer:
 def _add(front: Front, typed: Typed, rest: str) -> Answer:
     origin = typed.origin
     first, title = _split(rest)
-    named = front.queues.by_key(origin.workspace, first.upper(), deadline=origin.deadline) if title else None
+    # In capitals only, or “it broke again” would go to a queue named IT.
+    named = front.queues.by_key(origin.workspace, first, deadline=origin.deadline) if title else None
     here = _queues_here(front, typed) if named is None else (named,)
     if not here:
         return said(NO_QUEUE)
@@ -100,6 +101,8 @@ def _add(front: Front, typed: Typed, rest: str) -> Answer:
         op_id=origin.op_id,
         deadline=origin.deadline,
     )
+    if added is None:
+        return said(NO_QUEUE)
     front.outgoing.refresh(added.task.id)
     return said(f"*{added.task.name}* is in the queue. Its card is in <#{queue.channel_id}>.")
 

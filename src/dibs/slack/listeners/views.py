@@ -107,14 +107,14 @@ def _record_action(front: Front, form: Submission) -> Errors:
 
 
 def _resolve_action(front: Front, form: Submission) -> Errors:
-    action, status = form.text(Field.EXTERNAL_ACTION), form.text(Field.STATUS)
-    if not (action and action.isascii() and action.isdigit()):
+    action, status = payloads.id_in(form.text(Field.EXTERNAL_ACTION)), form.text(Field.STATUS)
+    if action is None:
         return {Field.EXTERNAL_ACTION: "Choose which external action you mean. Nothing changed yet."}
     if status not in set(ActionStatus):
         return {Field.STATUS: "Say how it ended. If you are not sure, choose that you don't know."}
     outcome = front.transitions.resolve_action(
         *_which(form),
-        int(action),
+        action,
         ActionStatus(status),
         op_id=form.origin.op_id,
         deadline=form.origin.deadline,
@@ -152,12 +152,13 @@ def _check(front: Front, form: Submission) -> Errors:
 
 def _new_task(front: Front, form: Submission) -> Errors:
     queue, title = form.text(Field.QUEUE), form.text(Field.TITLE)
-    if not (queue and queue.isascii() and queue.isdigit()):
+    queue_id = payloads.id_in(queue)
+    if queue_id is None:
         return {Field.QUEUE: "Choose a queue. Nothing changed yet."}
     if not title:
         return {Field.TITLE: "Say what is to be done. Nothing changed yet."}
     added = front.queues.add_task(
-        int(queue),
+        queue_id,
         title,
         form.origin.user_id,
         details=form.text(Field.DETAILS),
@@ -165,6 +166,8 @@ def _new_task(front: Front, form: Submission) -> Errors:
         op_id=form.origin.op_id,
         deadline=form.origin.deadline,
     )
+    if added is None:
+        return {Field.QUEUE: "This queue is gone. Nothing changed."}
     front.outgoing.refresh(added.task.id)
     front.outgoing.tell(form.origin, f"*{added.task.name}* is in the queue.")
     return {}
