@@ -80,7 +80,7 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
         press_guard.open_connections(settings.threads)
     except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
         raise DatabaseUnusable(
-            f"The database does not give Dibs {settings.threads} connections: {' '.join(str(error).split())}. "
+            f"The database does not give {settings.threads} connections: {' '.join(str(error).split())}. "
             "Raise its max_connections, or set DIBS_THREADS to a smaller number."
         ) from error
     membership = MembershipService(press_guard, web)
