@@ -34,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     for chatty in ("apscheduler", "alembic", "waitress.queue", "slack_bolt", "dibs.slack.bolt"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+    # What goes wrong with a request to Slack is told by the one who sent it.
+    logging.getLogger("slack_sdk").setLevel(logging.CRITICAL)
     stopped = _stop_on_signals()
     try:
         if asked.command == "playground":

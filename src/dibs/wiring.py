@@ -21,7 +21,7 @@ from dibs.slack.app import make_app
 from dibs.slack.front import Front
 from dibs.slack.http import SlackHttp
 from dibs.slack.outgoing import Outgoing
-from dibs.slack.web import FAILURES, SlackWeb
+from dibs.slack.web import SlackUnusable, SlackWeb
 from dibs.store import schema
 from dibs.store.engine import BACKGROUND, PRESS, DatabaseUnusable, check_reachable, make_engine
 from dibs.store.guard import Guard
@@ -135,10 +135,9 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
 def _introduce(web: SlackWeb, settings: Settings) -> Mapping[str, Any]:
     try:
         return web.auth_test()
-    except FAILURES as error:
-        said = " ".join(str(error).split())
+    except SlackUnusable as error:
         raise ConfigError(
-            f"Slack at {settings.slack_api_url} did not accept the bot: {said}. "
+            f"Slack at {settings.slack_api_url} did not accept the bot: {error}. "
             "Check SLACK_BOT_TOKEN, SLACK_API_URL and the network."
         ) from error
 

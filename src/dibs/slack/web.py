@@ -55,6 +55,10 @@ _NEVER_AGAIN = frozenset(
 _MESSAGE_GONE = frozenset({"message_not_found", "cant_update_message"})
 
 
+class SlackUnusable(Exception):
+    """Slack did not answer who the bot is. The message is Slack's word for it, or the network's."""
+
+
 class SlackWeb:
     """Slack, as the services see it: a Directory, a CardSender, and where modals and answers go."""
 
@@ -72,8 +76,11 @@ class SlackWeb:
         return WebClient(token=self._token, base_url=self._api_url, timeout=timeout, retry_handlers=[])
 
     def auth_test(self) -> dict[str, Any]:
-        """Who the bot is. Raises one of FAILURES."""
-        answer = self._client.auth_test().data
+        """Who the bot is. Raises SlackUnusable where Slack does not know it or does not answer."""
+        try:
+            answer = self._client.auth_test().data
+        except FAILURES as error:
+            raise SlackUnusable(_error_of(error)) from error
         return answer if isinstance(answer, dict) else {}
 
     # The Directory
