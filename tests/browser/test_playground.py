@@ -213,6 +213,15 @@ def test_text_is_shown_as_slack_shows_it(scene: Scene) -> None:
     expect(message.locator(".body time")).to_have_attribute("title", "2026-01-01 00:00 UTC")
 
 
+def test_a_link_to_a_message_leads_to_it(scene: Scene) -> None:
+    link = scene.client.chat_getPermalink(channel=scene.channel.id, message_ts=scene.ts)["permalink"]
+    scene.client.chat_postMessage(channel=scene.amal.id, text=f"<{link}|the card>")
+    scene.left.locator("[data-select=channel]").select_option(label="● Dibs (direct message)")
+    scene.left.get_by_role("link", name="the card").click()
+    expect(scene.left).to_have_attribute("data-channel", scene.channel.id)
+    expect(scene.left.locator(f"[data-ts='{scene.ts}']")).to_be_focused()
+
+
 def test_times_are_in_the_readers_own_zone(scene: Scene) -> None:
     far = scene.slack.add_person("Kiri", tz="Pacific/Kiritimati")
     text = "<!date^1767225600^{date_num} at {time}|2026-01-01 00:00 UTC>"

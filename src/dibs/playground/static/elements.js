@@ -15,7 +15,8 @@ function optionNodes(element) {
 
 function pairs(element, place) {
   if (element.type.includes("users")) {
-    return place.people.filter((one) => !one.deleted).map((one) => [one.id, one.name + (one.is_bot ? " (app)" : "")]);
+    const people = place.people.filter((one) => !one.deleted).toSorted((one, other) => one.is_bot - other.is_bot);
+    return people.map((one) => [one.id, one.name + (one.is_bot ? " (app)" : "")]);
   }
   const include = element.filter?.include;
   const wanted = (one) => {

@@ -7,6 +7,7 @@ import { mrkdwn } from "/static/mrkdwn.js";
 
 const HOME = "home";
 const NEAR_THE_END = 80;
+const PERMALINK = /^https:\/\/playground\.invalid\/archives\/(\w+)\/p(\d+)(\d{6})$/;
 
 export class Pane {
   /** `act(pane, what, node, label)` carries out an act; `moved()` is called when the pane looks elsewhere. */
@@ -44,6 +45,7 @@ export class Pane {
       this.composer,
     );
     this.root.append(this.content, this.modal.layer, this.asking);
+    this.root.addEventListener("click", (event) => this.follow(event));
   }
 
   /** Choose a person and a channel for the first time. */
@@ -63,6 +65,27 @@ export class Pane {
     this.forget();
     if (channel === HOME) this.act({ kind: "home" });
     this.moved(this);
+  }
+
+  /** Take a link to a message to the message itself. */
+  follow(event) {
+    const [, channel, seconds, micros] = PERMALINK.exec(event.target.closest("a")?.href ?? "") ?? [];
+    if (!channel) return;
+    event.preventDefault();
+    this.wanted = `${seconds}.${micros}`;
+    if (channel !== this.channel) this.lookAt(channel);
+    else this.showWanted();
+  }
+
+  showWanted() {
+    const found = this.list.querySelector(`[data-ts="${this.wanted}"]`);
+    if (!found) return;
+    this.wanted = null;
+    found.scrollIntoView({ block: "center" });
+    found.tabIndex = -1;
+    found.focus({ preventScroll: true });
+    found.classList.remove("found");
+    requestAnimationFrame(() => found.classList.add("found"));
   }
 
   forget() {
@@ -112,9 +135,10 @@ export class Pane {
     options(this.channelSelect, [...places, [HOME, `${this.world.bot.name} (home)`]], this.channel);
     const here = channels.find((one) => one.id === this.channel);
     this.composer.hidden = !here;
+    const example = this.world.commands[0]?.[0];
     const where = here?.is_im ? this.world.bot.name : `#${here?.name}`;
     this.input.setAttribute("aria-label", `Message ${where}`);
-    this.input.placeholder = `Message ${where}, or type a command such as ${this.world.commands[0]?.[0] ?? "/help"}`;
+    this.input.placeholder = `Message ${where}, or type a command${example ? ` such as ${example}` : ""}`;
   }
 
   showHome(view) {
@@ -149,6 +173,7 @@ export class Pane {
     else list.querySelector(":scope > .empty")?.remove();
     putFocus(list, focused);
     if (atEnd) list.scrollTop = list.scrollHeight;
+    if (this.wanted) this.showWanted();
   }
 
   isAtEnd() {
