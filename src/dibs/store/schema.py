@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -9,13 +10,17 @@ from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 
+from dibs.deadline import Deadline
+from dibs.domain.errors import Busy, Refused
 from dibs.store.engine import DatabaseUnusable
+from dibs.store.guard import Guard
 from dibs.store.tables import SCHEMA
 
 _MIGRATIONS = Path(__file__).resolve().parent.parent / "migrations"
 _ADVISORY_LOCK = 0x44494253  # "DIBS"
 _WAIT_FOR_OTHERS_MS = 60_000
 _WAIT_FOR_TABLES_MS = 5_000
+_VERSION = sa.text(f"SELECT version_num FROM {SCHEMA}.alembic_version")
 
 
 def configuration(connection: sa.Connection | None = None) -> Config:
@@ -32,13 +37,25 @@ def current_version(connection: sa.Connection) -> str | None:
     table = connection.scalar(sa.text(f"SELECT to_regclass('{SCHEMA}.alembic_version')"))
     if table is None:
         return None
-    version: str | None = connection.scalar(sa.text(f"SELECT version_num FROM {SCHEMA}.alembic_version"))
+    version: str | None = connection.scalar(_VERSION)
     return version
 
 
 def is_current(connection: sa.Connection) -> bool:
     """Whether the database has the schema that this program was made for."""
     return current_version(connection) == _head()
+
+
+def found_current(guard: Guard, deadline: Deadline) -> bool:
+    """Like `is_current`, within a deadline, however the database behaves. Raises StoreError."""
+    try:
+        rows = guard.run(_VERSION, {}, deadline)
+    except Busy:
+        raise
+    except Refused:
+        # There is no such table, or it may not be read.
+        return False
+    return bool(rows) and rows[0]["version_num"] == _head()
 
 
 def upgrade(engine: sa.Engine) -> None:
@@ -73,10 +90,14 @@ def check(engine: sa.Engine) -> None:
 
     Raises alembic.util.exc.CommandError, which names the differences.
     """
-    with engine.connect() as connection:
+    with engine.execution_options(isolation_level="READ COMMITTED").begin() as connection:
+        # A role that is named like the schema has it on its search path, where tables lose its name.
+        connection.execute(sa.text("SET LOCAL search_path = pg_catalog"))
+        connection.dialect.default_schema_name = "pg_catalog"
         command.check(configuration(connection))
 
 
+@cache
 def _head() -> str | None:
     return ScriptDirectory.from_config(configuration()).get_current_head()
 
