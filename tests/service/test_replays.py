@@ -10,6 +10,7 @@ from tests.support.store import AMAL, BILAL, Desk
 
 from dibs.domain.outcomes import Outcome, Refusal, Verdict
 from dibs.domain.task import State, Task
+from dibs.service.queues import Added
 from dibs.service.transitions import TransitionService
 
 Press = Callable[[TransitionService, Task], Outcome]
@@ -94,14 +95,18 @@ def test_an_operation_id_is_spent_whatever_it_is_used_for_next(
 
 
 def test_a_task_that_is_asked_for_twice_is_added_once(desk: Desk) -> None:
-    first = desk.queues.add_task(desk.queue.id, "Refund", AMAL, op_id="op")
-    again = desk.queues.add_task(desk.queue.id, "Refund", AMAL, op_id="op")
+    def add(op_id: str) -> Added:
+        added = desk.queues.add_task(desk.queue.id, "Refund", AMAL, op_id=op_id)
+        assert added is not None
+        return added
+
+    first, again = add("op"), add("op")
     assert (first.replayed, again.replayed) == (False, True)
     assert again.task == first.task
-    assert desk.value("SELECT count(*) FROM dibs.task") == 1
-    at_once = together([lambda: desk.queues.add_task(desk.queue.id, "Mail", AMAL, op_id="at once")] * 3)
+    at_once = together([lambda: add("at once")] * 3)
     assert len({added.task.id for added in at_once}) == 1
     assert sorted(added.replayed for added in at_once) == [False, True, True]
+    assert desk.value("SELECT count(*) FROM dibs.task") == 2
 
 
 def test_without_an_operation_id_each_press_is_its_own(desk: Desk, service: TransitionService) -> None:
