@@ -14,12 +14,14 @@ from waitress import create_server
 from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser
 from waitress.server import BaseWSGIServer
+from waitress.wasyncore import close_all
 
 from dibs.deadline import Deadline
 
 _log = logging.getLogger(__name__)
 
 EVENTS_PATH, ALIVE_PATH, READY_PATH = "/slack/events", "/healthz", "/readyz"
+_MOST_CONNECTIONS = 500
 _LAST_ANSWERS_SECONDS = 3
 _LARGEST_BODY = 1024 * 1024
 _ARRIVED = "X_DIBS_ARRIVED"
@@ -63,29 +65,46 @@ class SlackHttp:
             max_request_body_size=_LARGEST_BODY,
             ident=None,
             clear_untrusted_proxy_headers=True,
+            connection_limit=_MOST_CONNECTIONS,
+            asyncore_use_poll=True,
         )
-        for socket in self._sockets.values():
-            if isinstance(socket, BaseWSGIServer):
-                socket.channel_class = _StampingChannel
+        self._listening = [s for s in self._sockets.values() if isinstance(s, BaseWSGIServer)]
+        for listening in self._listening:
+            listening.channel_class = _StampingChannel
+        self._running = False
 
     @property
     def port(self) -> int:
         """The port that is listened on."""
-        return next(int(s.effective_port) for s in self._sockets.values() if isinstance(s, BaseWSGIServer))
+        return int(self._listening[0].effective_port)
 
     def run(self) -> None:
         """Serve until `close`."""
+        self._running = True
         self._server.run()
 
     def close(self) -> None:
         """Stop taking requests; those that are being answered still are."""
-        for socket in list(self._sockets.values()):
-            if isinstance(socket, BaseWSGIServer):
-                socket.task_dispatcher.shutdown(cancel_pending=False, timeout=_LAST_ANSWERS_SECONDS)
-        self._server.close()
+        for listening in self._listening:
+            listening.task_dispatcher.shutdown(cancel_pending=False, timeout=_LAST_ANSWERS_SECONDS)
+        running, self._running = self._running, False
+        if running:
+            # The thread that waits for the sockets closes them, connections that are kept open included,
+            # or it would wait for those, and for a second in any case.
+            self._listening[0].trigger.pull_trigger(self._close_sockets)
+        else:
+            self._close_sockets()
+
+    def _close_sockets(self) -> None:
+        close_all(self._sockets, ignore_all=True)
 
     def answer(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request."""
+        body = self._answer(environ, start_response)
+        # What follows the headers of an answer to HEAD would be taken for the next answer.
+        return () if environ["REQUEST_METHOD"] == "HEAD" else body
+
+    def _answer(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         method, path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "")
         if path == EVENTS_PATH:
             if method != "POST":
