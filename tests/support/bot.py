@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,6 +64,20 @@ class Office:
         """Press a button such as `claim` on a card."""
         return self.slack.press(self.id(name), self.channel.id, card, f"task_{button}", deliveries=deliveries)
 
+    def submit(self, name: str, values: Mapping[str, object] | None = None) -> Result:
+        """Fill in and send the modal that the person has before them."""
+        return self.slack.submit(self.id(name), values)
+
+    def opened(self, name: str) -> dict[str, Any]:
+        """The modal that the person has before them."""
+        return self.slack.views(self.id(name))[-1]
+
+    def type(self, name: str, text: str, command: str = "/queue") -> str:
+        """Type a command in the channel; what it was answered."""
+        result = self.slack.command(self.id(name), self.channel.id, command, text)
+        assert result.status == 200, result
+        return str(result.ephemeral["text"]) if result.ephemeral else ""
+
     def card(self, ts: str) -> dict[str, Any]:
         return next(m for m in self.slack.messages(self.channel.id) if m["ts"] == ts)
 
@@ -110,6 +124,12 @@ class Office:
         with self.engine.connect() as connection:
             connection.execute(sa.text(sql), values)
 
+    def count(self, table: str, **columns: object) -> int:
+        """How many rows of a table have these values."""
+        where = " AND ".join(f"{column} = :{column}" for column in columns) or "true"
+        rows = self.rows(f"SELECT count(*) AS number FROM dibs.{table} WHERE {where}", **columns)  # noqa: S608
+        return int(rows[0]["number"])
+
     def task(self, number: int = 1) -> dict[str, Any]:
         return self.rows("SELECT * FROM dibs.task WHERE number = :n", n=number)[0]
 
@@ -135,19 +155,24 @@ class Office:
 
 
 @contextmanager
-def open_office(database_url: str, *, people: tuple[str, ...], threads: int = 16) -> Iterator[Office]:
-    """Start the stand-in and the bot. The jobs run only when a test calls them."""
+def open_office(
+    database_url: str, *, people: tuple[str, ...], threads: int = 16, bots_way: str | None = None
+) -> Iterator[Office]:
+    """Start the stand-in and the bot. The jobs run only when a test calls them.
+
+    `bots_way` is the bot's own way to the database, where it is not the test's.
+    """
     with SlackStandIn(signing_secret=SECRET, bot_token=TOKEN) as slack:
         settings = Settings(
             slack_bot_token=TOKEN,
             slack_signing_secret=SECRET,
             slack_api_url=slack.api_url,
-            database_url=database_url,
+            database_url=bots_way or database_url,
             port=0,
             data_dir=Path(),
             threads=threads,
         )
-        bot = build(settings, database_url)
+        bot = build(settings, settings.database_url)
         serving = threading.Thread(target=bot.http.run)
         serving.start()
         slack.bot_url = f"http://127.0.0.1:{bot.http.port}/slack/events"
