@@ -10,6 +10,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from dibs.config import ConfigError, Settings
+from dibs.deadline import Deadline
+from dibs.domain.errors import StoreError
 from dibs.scheduler import Job, Scheduler
 from dibs.service.delivery import DeliveryService
 from dibs.service.members import MembershipService
@@ -28,7 +30,7 @@ from dibs.store.guard import Guard
 
 _log = logging.getLogger(__name__)
 
-_BACKGROUND_CONNECTIONS = 8
+_BACKGROUND_CONNECTIONS = 12
 _DELIVERY_SECONDS = 2
 _SETTLE_SECONDS = 2
 _MEMBERS_SECONDS = 60
@@ -47,6 +49,7 @@ class Bot:
     membership: MembershipService
     queues: QueueService
     queries: TaskQueries
+    guards: tuple[Guard, ...]
     engines: tuple[sa.Engine, ...]
 
     def start_jobs(self) -> None:
@@ -58,6 +61,8 @@ class Bot:
         self.http.close()
         self.scheduler.stop()
         self.outgoing.close()
+        for guard in self.guards:
+            guard.close()
         for engine in self.engines:
             engine.dispose()
 
@@ -109,7 +114,7 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
     try:
         http = SlackHttp(
             make_app(front, signing_secret=settings.slack_signing_secret, bot=bot),
-            lambda: _readiness(background, scheduler),
+            lambda: _readiness(background_guard, scheduler),
             host=settings.host,
             port=settings.port,
             threads=settings.threads,
@@ -128,6 +133,7 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
         membership,
         front.queues,
         front.queries,
+        (press_guard, background_guard),
         (presses, background),
     )
 
@@ -142,13 +148,12 @@ def _introduce(web: SlackWeb, settings: Settings) -> Mapping[str, Any]:
         ) from error
 
 
-def _readiness(engine: sa.Engine, scheduler: Scheduler) -> tuple[bool, dict[str, Any]]:
+def _readiness(guard: Guard, scheduler: Scheduler) -> tuple[bool, dict[str, Any]]:
     """Whether the database and its schema are good; failing jobs are named, and presses work without them."""
     report = scheduler.report()
     try:
-        with engine.connect() as connection:
-            current = schema.is_current(connection)
-    except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
+        current = schema.found_current(guard, Deadline.after())
+    except StoreError as error:
         _log.warning("not ready: %s", error)
         return False, {"ready": False, "database": "does not answer", "jobs": report}
     database = "good" if current else "its tables are of another version of Dibs"

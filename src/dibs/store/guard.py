@@ -17,6 +17,7 @@ import os
 import socket
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -30,6 +31,7 @@ from dibs.store.errors import sorted_out
 _log = logging.getLogger(__name__)
 
 _TICK_SECONDS = 0.05
+_IDLE_SECONDS = 2.0
 _PROBE_EVERY_SECONDS = 0.25
 _PROBE_SECONDS = 1.0
 _ENOUGH_TO_BEGIN_SECONDS = 0.1
@@ -48,12 +50,17 @@ class Guard:
         self._watchdog = _Watchdog()
         self._lock = threading.Lock()
         self._away = False
+        self._closed = False
         self._when_back: list[Callable[[], None]] = []
 
     @property
     def away(self) -> bool:
         """Whether the database hung or could not be reached, and no probe has worked since."""
         return self._away
+
+    def close(self) -> None:
+        """Stop looking for a database that is away. What runs now still ends by its deadline."""
+        self._closed = True
 
     def call_when_back(self, callback: Callable[[], None]) -> None:
         """Have `callback` called, in a thread of the guard's, each time the database answers again."""
@@ -135,11 +142,11 @@ class Guard:
                 return
             self._away = True
         _log.warning("the database does not answer; presses are told so until it does")
-        threading.Thread(target=self._probe_until_back, name="dibs-database-probe", daemon=True).start()
+        threading.Thread(
+            target=_probe_until_back, args=[weakref.ref(self)], name="dibs-database-probe", daemon=True
+        ).start()
 
-    def _probe_until_back(self) -> None:
-        while not self._probe():
-            time.sleep(_PROBE_EVERY_SECONDS)
+    def _came_back(self) -> None:
         self._away = False
         _log.warning("the database answers again")
         for callback in self._when_back:
@@ -159,6 +166,16 @@ class Guard:
             return False
 
 
+def _probe_until_back(reference: weakref.ref[Guard]) -> None:
+    """Probe until the database answers, or until nobody would use it any more."""
+    while (guard := reference()) is not None and not guard._closed:  # noqa: SLF001 - it is the guard's thread
+        if guard._probe():  # noqa: SLF001
+            guard._came_back()  # noqa: SLF001
+            return
+        del guard
+        time.sleep(_PROBE_EVERY_SECONDS)
+
+
 class _Watch:
     """One statement that must be over by its deadline."""
 
@@ -175,7 +192,10 @@ class _Watch:
 
 
 class _Watchdog:
-    """Closes the sockets of statements whose deadline has passed. Its thread starts with the first one."""
+    """Closes the sockets of statements whose deadline has passed.
+
+    Its thread looks every now and then, so that a statement wakes nobody; it ends when nothing is asked.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -198,9 +218,16 @@ class _Watchdog:
                 self._watches.discard(watch)
 
     def _watch(self) -> None:
+        idle_since = time.monotonic()
         while True:
             time.sleep(_TICK_SECONDS)
             with self._lock:
+                now = time.monotonic()
+                if self._watches:
+                    idle_since = now
+                elif now - idle_since > _IDLE_SECONDS:
+                    self._running = False
+                    return
                 for watch in self._watches:
-                    if not watch.fired and watch.deadline.remaining <= 0:
+                    if not watch.fired and watch.deadline.at <= now:
                         watch.fire()

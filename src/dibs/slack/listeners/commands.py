@@ -140,7 +140,7 @@ def _next(front: Front, typed: Typed, _rest: str) -> Answer:
     if outcome.task is None:
         return said(replies.reply(outcome))
     front.outgoing.refresh(outcome.task.id)
-    where = front.queries.card_of(outcome.task.id)
+    where = front.queries.card_of(outcome.task.id, deadline=origin.deadline)
     link = f" {front.outgoing.link_to(*where, words='Its card')}" if where else ""
     return said(f"{replies.reply(outcome)}\n> {text.one_line(outcome.task.title, 300)}\n{link}")
 
