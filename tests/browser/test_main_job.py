@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
-
 from tests.support.bot import Office
 
 pytestmark = pytest.mark.browser

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dibs.domain.queue import Event
-from dibs.domain.task import ActionStatus, Task
+from dibs.domain.task import ActionStatus, ExternalAnswer, Task
 from dibs.domain.transitions import EventKind
 from dibs.slack import replies, text, words
 from dibs.slack.ids import View
@@ -37,6 +37,8 @@ def _line(event: Event) -> str:
         line += f"\nIt was {text.mention(str(former))}'s."
     if event.kind == EventKind.RELEASED and details.get("reason"):
         line += f"\nReason: {words.reason(str(details['reason']))}"
+        if answer := details.get("external_action"):
+            line += f"\nExternal action: {words.EXTERNAL_ANSWER[ExternalAnswer(answer)]}"
     for status in sorted(set((details.get("answers") or {}).values())):
         line += f"\nIt was {words.ACTION_STATUS[ActionStatus(status)]}."
     for quote in (event.text, details.get("finding")):
