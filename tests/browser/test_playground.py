@@ -270,6 +270,21 @@ def test_every_kind_of_field_comes_back_as_slack_sends_it(scene: Scene) -> None:
     expect(modal.locator("input[type=datetime-local]")).to_have_value("2026-12-24T18:30")
 
 
+def test_an_input_that_dispatches_tells_the_bot_at_once(scene: Scene) -> None:
+    reasons = {"type": "static_select", "action_id": "history", "options": options("a", "b")}
+    note = field("note", "Note", {"type": "plain_text_input"})
+    blocks = [{**field("why", "Why", reasons), "dispatch_action": True}, note]
+    blocks[0]["element"]["action_id"] = "history"
+    shown = {"type": "modal", "title": plain("All"), "submit": plain("Go"), "blocks": blocks}
+    scene.client.views_open(trigger_id=scene.slack.world.issue_trigger(scene.amal.id), view=shown)
+    scene.modal.get_by_label("Note").fill("so far")
+    scene.modal.get_by_label("Why").select_option("b")
+    expect(scene.page.locator("[data-press]")).to_have_count(1)
+    values = scene.slack.views(scene.amal.id)[0]["state"]["values"]
+    assert values["why"]["history"]["selected_option"]["value"] == "b"
+    assert values["note"]["note"]["value"] == "so far"
+
+
 def test_nothing_is_fetched_from_elsewhere(chromium: Browser) -> None:
     page = chromium.new_page()
     asked: set[str] = set()

@@ -228,6 +228,30 @@ def test_presses_in_a_view(opened: Opened) -> None:
     assert "response_url" not in payload
 
 
+def test_a_press_in_a_view_tells_what_was_typed_so_far(opened: Opened) -> None:
+    slack, raw, amal = opened
+    slack.fill_in(amal.id, {"a": "half a sen"})
+    slack.press_in_view(amal.id, "more")
+    assert raw.payload()["view"]["state"]["values"]["a"]["a"]["value"] == "half a sen"
+
+
+def test_a_select_can_start_at_the_conversation_that_it_came_up_in(
+    quick: SlackStandIn, raw: RawBot, client_of: Callable[[SlackStandIn], WebClient]
+) -> None:
+    amal = quick.add_person("Amal")
+    channel = quick.add_channel("support", members=[amal.id])
+    quick.command(amal.id, channel.id, "/tiny")
+    here: Json = {"default_to_current_conversation": True}
+    view = modal(
+        field("one", "One", {"type": "conversations_select", **here}),
+        field("many", "Many", {"type": "multi_conversations_select", **here}),
+    )
+    client_of(quick).views_open(trigger_id=raw.form()["trigger_id"], view=view)
+    values = quick.views(amal.id)[0]["state"]["values"]
+    assert values["one"]["one"]["selected_conversation"] == channel.id
+    assert values["many"]["many"]["selected_conversations"] == [channel.id]
+
+
 def test_closing_is_told_to_those_who_asked(opened: Opened) -> None:
     slack, raw, amal = opened
     assert slack.close_view(amal.id).closed

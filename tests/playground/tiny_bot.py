@@ -136,6 +136,7 @@ def serving(app: App) -> Iterator[str]:
     finally:
         server.trigger.pull_trigger(server.close)
         thread.join(5)
+        server.task_dispatcher.shutdown()
 
 
 @contextmanager

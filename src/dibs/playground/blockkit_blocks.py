@@ -223,7 +223,17 @@ PLAIN_BLOCKS: Final[dict[str, Rule]] = {
     ),
 }
 CHILDREN: Final = (
-    "actions context divider file header image input rich_text section table video".split()  # noqa: SIM905  reads better
+    "actions",
+    "context",
+    "divider",
+    "file",
+    "header",
+    "image",
+    "input",
+    "rich_text",
+    "section",
+    "table",
+    "video",
 )
 CONTAINER: Final = _block(
     {

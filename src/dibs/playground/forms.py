@@ -30,6 +30,7 @@ MANY_IDS: Final = {
     "multi_conversations_select": ("selected_conversations", "initial_conversations"),
     "multi_channels_select": ("selected_channels", "initial_channels"),
 }
+CURRENT: Final = "default_to_current_conversation"
 ONE_OPTION: Final = ("static_select", "radio_buttons", "external_select", "overflow")
 MANY_OPTIONS: Final = ("checkboxes", "multi_static_select", "multi_external_select")
 
@@ -62,15 +63,15 @@ def value_key(element: Json) -> str:
     return "selected_options" if kind in MANY_OPTIONS else ""
 
 
-def initial_state(blocks: list[Json]) -> State:
-    """Return the state of blocks in which nobody has typed yet."""
+def initial_state(blocks: list[Json], here: str | None = None) -> State:
+    """Return the state of blocks in which nobody has typed yet; `here` is the channel they came up in."""
     state: State = {}
     for block, element in stateful_elements(blocks):
         kind = element["type"]
         if kind in ONE_ID:
-            value = element.get(ONE_ID[kind][1])
+            value = element.get(ONE_ID[kind][1], here if element.get(CURRENT) else None)
         elif kind in MANY_IDS:
-            value = element.get(MANY_IDS[kind][1], [])
+            value = element.get(MANY_IDS[kind][1], [here] if here and element.get(CURRENT) else [])
         elif kind in MANY_OPTIONS:
             value = element.get("initial_options", [])
         else:
@@ -82,9 +83,9 @@ def initial_state(blocks: list[Json]) -> State:
     return state
 
 
-def carry_over(old: State, blocks: list[Json]) -> State:
+def carry_over(old: State, blocks: list[Json], here: str | None = None) -> State:
     """Return the state of blocks that replace others: what was typed into the same input stays."""
-    state = initial_state(blocks)
+    state = initial_state(blocks, here)
     for block_id, elements in state.items():
         for action_id, fresh in elements.items():
             kept = old.get(block_id, {}).get(action_id)

@@ -160,9 +160,13 @@ def _press(slack: SlackStandIn, act: Json) -> Callable[[], Result | None]:
 
 def _press_in_view(slack: SlackStandIn, act: Json) -> Callable[[], Result | None]:
     place = slack.press_in_home if act.get("home") else slack.press_in_view
-    return lambda: place(
-        act["user"], act["action_id"], block_id=act.get("block_id"), choice=act.get("choice")
-    )
+
+    def pressed() -> Result:
+        if act.get("values"):
+            slack.fill_in(act["user"], act["values"])
+        return place(act["user"], act["action_id"], block_id=act.get("block_id"), choice=act.get("choice"))
+
+    return pressed
 
 
 def _write(slack: SlackStandIn, act: Json) -> Callable[[], Result | None]:

@@ -60,7 +60,7 @@ def press_on_message(
             "channel_id": channel.id,
             "is_ephemeral": private,
         },
-        "trigger_id": world.issue_trigger(person.id),
+        "trigger_id": world.issue_trigger(person.id, channel.id),
         "channel": {"id": channel.id, "name": channel.name},
         "state": {"values": state},
         "response_url": response_url,
@@ -75,7 +75,7 @@ def press_in_view(world: World, person: Person, view: View, pressed: Json) -> Js
     """Return block_actions for a press in a modal or in the Home tab."""
     return common(world, "block_actions", person) | {
         "container": {"type": "view", "view_id": view.id},
-        "trigger_id": world.issue_trigger(person.id, view.id),
+        "trigger_id": world.issue_trigger(person.id, view.channel),
         "view": views.as_json(world, view),
         "actions": [pressed],
     }
@@ -84,7 +84,7 @@ def press_in_view(world: World, person: Person, view: View, pressed: Json) -> Js
 def submission(world: World, person: Person, view: View) -> Json:
     """Return view_submission for a modal with what was typed into it."""
     return common(world, "view_submission", person) | {
-        "trigger_id": world.issue_trigger(person.id, view.id),
+        "trigger_id": world.issue_trigger(person.id, view.channel),
         "view": views.as_json(world, view),
         "response_urls": [],
     }
@@ -115,7 +115,7 @@ def command(
         "api_app_id": world.app_id,
         "is_enterprise_install": "false",
         "response_url": response_url,
-        "trigger_id": world.issue_trigger(person.id),
+        "trigger_id": world.issue_trigger(person.id, channel.id),
     }
 
 

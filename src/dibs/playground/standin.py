@@ -9,6 +9,7 @@ from starlette.applications import Starlette
 
 from dibs.playground.bot import ANSWER_WITHIN, Bot, together
 from dibs.playground.faults import Faults
+from dibs.playground.forms import typed
 from dibs.playground.guard import LoopbackOnly
 from dibs.playground.interactions import Interactions, Result, top_view
 from dibs.playground.looking import Looking
@@ -256,6 +257,13 @@ class SlackStandIn(Looking):
         with self.world.lock:
             view = self.world.homes[user_id]
         return self._acts.press_in_view(user_id, view, action_id, block_id=block_id, choice=choice)
+
+    def fill_in(self, user_id: str, values: Mapping[str, object]) -> None:
+        """Type into the modal that the person has before them, without sending it."""
+        with self.world.lock:
+            view = top_view(self.world, user_id)
+            view.state = typed(view.body, view.state, values)
+            self.world.changed()
 
     def submit(self, user_id: str, values: Mapping[str, object] | None = None) -> Result:
         """Fill in and send the modal that the person has before them.

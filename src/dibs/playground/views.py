@@ -55,11 +55,9 @@ def new_hash(world: World) -> str:
     return f"{world.clock.ts()}.{secrets.token_hex(4)}"
 
 
-def open_root(world: World, user: str, body: Json) -> View:
+def open_root(world: World, user: str, body: Json, channel: str | None = None) -> View:
     """Open a modal in the place of whatever the person had open."""
-    view_id = world.unique_id("V")
-    _refuse_used_external_id(world, body)
-    view = View(view_id, user, body, new_hash(world), view_id, state=initial_state(body["blocks"]))
+    view = _new(world, user, body, channel)
     world.stacks[user] = [view]
     world.changed()
     return view
@@ -72,16 +70,8 @@ def push(world: World, user: str, body: Json) -> View:
         raise ApiError("not_found")
     if len(stack) >= STACK_DEPTH:
         raise ApiError("push_limit_reached")
-    _refuse_used_external_id(world, body)
-    view = View(
-        world.unique_id("V"),
-        user,
-        body,
-        new_hash(world),
-        stack[0].id,
-        stack[-1].id,
-        initial_state(body["blocks"]),
-    )
+    view = _new(world, user, body, stack[-1].channel)
+    view.root_id, view.previous_id = stack[0].id, stack[-1].id
     stack.append(view)
     world.changed()
     return view
@@ -90,7 +80,7 @@ def push(world: World, user: str, body: Json) -> View:
 def replace(world: World, view: View, body: Json) -> View:
     """Give an open view a new body; what was typed into inputs that are still there stays."""
     view.body = body
-    view.state = carry_over(view.state, body["blocks"])
+    view.state = carry_over(view.state, body["blocks"], view.channel)
     view.hash = new_hash(world)
     world.changed()
     return view
@@ -101,12 +91,25 @@ def publish(world: World, user: str, body: Json) -> View:
     shown = world.homes.get(user)
     if shown:
         return replace(world, shown, body)
-    view_id = world.unique_id("V")
-    world.homes[user] = View(
-        view_id, user, body, new_hash(world), view_id, state=initial_state(body["blocks"])
-    )
+    view = world.homes[user] = _new(world, user, body, None)
     world.changed()
-    return world.homes[user]
+    return view
+
+
+def _new(world: World, user: str, body: Json, channel: str | None) -> View:
+    external_id = body.get("external_id")
+    if external_id and any(view.body.get("external_id") == external_id for view in all_open(world)):
+        raise ApiError("duplicate_external_id")
+    view_id = world.unique_id("V")
+    return View(
+        view_id,
+        user,
+        body,
+        new_hash(world),
+        root_id=view_id,
+        channel=channel,
+        state=initial_state(body["blocks"], channel),
+    )
 
 
 def all_open(world: World) -> list[View]:
@@ -138,9 +141,3 @@ def as_json(world: World, view: View, state: State | None = None) -> Json:
         "bot_id": world.bot_id,
     }
     return shown
-
-
-def _refuse_used_external_id(world: World, body: Json) -> None:
-    external_id = body.get("external_id")
-    if external_id and any(view.body.get("external_id") == external_id for view in all_open(world)):
-        raise ApiError("duplicate_external_id")

@@ -62,11 +62,11 @@ class Ephemeral:
 
 @dataclass
 class Trigger:
-    """A trigger_id: who acted, in which view, and whether it was exchanged already."""
+    """A trigger_id: who acted, in which channel if in any, and whether it was exchanged already."""
 
     user: str
     issued: float
-    view_id: str | None
+    channel: str | None
     exchanged: bool = False
 
 
@@ -91,6 +91,7 @@ class View:
     hash: str
     root_id: str
     previous_id: str | None = None
+    channel: str | None = None
     state: dict[str, dict[str, Json]] = field(default_factory=dict)
 
 
@@ -229,11 +230,11 @@ class World:
         """Find the private message that a person sees under a timestamp."""
         return next((e for e in self.ephemerals if e.user == user and e.message["ts"] == ts), None)
 
-    def issue_trigger(self, user: str, view_id: str | None = None) -> str:
+    def issue_trigger(self, user: str, channel: str | None = None) -> str:
         """Hand out a trigger_id, which works once and for a few seconds."""
         with self.lock:
             trigger_id = f"{self.clock.ts()}.{secrets.token_hex(8)}"
-            self.triggers[trigger_id] = Trigger(user, self.clock.now(), view_id)
+            self.triggers[trigger_id] = Trigger(user, self.clock.now(), channel)
             return trigger_id
 
     def issue_response_url(self, user: str, channel: str, message_ts: str | None = None) -> str:

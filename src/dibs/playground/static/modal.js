@@ -100,6 +100,9 @@ export class Modal {
     const name = `${block.block_id}/${element.action_id}`;
     if (name in typed) putBack(node, element, typed[name], this.place.reader.tz);
     this.fields.push({ name, element, node });
+    if (block.dispatch_action) {
+      node.addEventListener("change", () => this.press(block, element, node, readField(element, node, this.place.reader.tz)));
+    }
     return h("div", {},
       h("label", { id: label, for: id }, plain(block.label.text), block.optional && h("small", {}, " (optional)")),
       node,
@@ -133,7 +136,7 @@ export class Modal {
   }
 
   press(block, element, node, choice) {
-    return this.act({ kind: "press_in_view", block_id: block.block_id, action_id: element.action_id, choice }, node, node.textContent);
+    return this.act({ kind: "press_in_view", block_id: block.block_id, action_id: element.action_id, choice, values: this.typed() }, node, node.textContent);
   }
 
   close() {

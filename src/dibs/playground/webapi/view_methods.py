@@ -26,7 +26,7 @@ def open_view(world: World, args: Arguments) -> Json:
     """views.open: a new modal for the person whose trigger it is."""
     body = _body(world, args, "modal")
     trigger = views.exchange(world, args.text("trigger_id"))
-    return _answer(world, views.open_root(world, trigger.user, body))
+    return _answer(world, views.open_root(world, trigger.user, body, trigger.channel))
 
 
 def push_view(world: World, args: Arguments) -> Json:
