@@ -52,6 +52,7 @@ _NEVER_AGAIN = frozenset(
         "restricted_action",
     }
 )
+_TRIGGER_USED = "exchanged_trigger_id"
 _MESSAGE_GONE = frozenset({"message_not_found", "cant_update_message"})
 
 
@@ -215,7 +216,11 @@ class SlackWeb:
         try:
             self._client_within(seconds).views_open(trigger_id=trigger_id, view=view)
         except FAILURES as error:
-            _log.warning("the modal %s was not opened: %s", view.get("callback_id"), _error_of(error))
+            name = _error_of(error)
+            if name == _TRIGGER_USED:
+                # An earlier delivery of the same press has opened it.
+                return True
+            _log.warning("the modal %s was not opened: %s", view.get("callback_id"), name)
             return False
         return True
 
