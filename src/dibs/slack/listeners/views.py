@@ -233,7 +233,7 @@ def _which(form: Submission) -> tuple[int, str, int]:
 def _came_of_it(front: Front, form: Submission, outcome: Outcome) -> Errors:
     """Close the form and answer where it was opened; or keep it open, with what was typed, and say why."""
     task_id, _, version = _which(form)
-    if outcome.changed or outcome.replayed:
+    if outcome.changed:
         front.outgoing.outcome(form.origin, outcome, task_id=task_id, version=version)
         return {}
     if outcome.unknown:
@@ -241,7 +241,7 @@ def _came_of_it(front: Front, form: Submission, outcome: Outcome) -> Errors:
     elif outcome.task is not None and outcome.task.version != version:
         front.outgoing.refresh(outcome.task.id, form.origin)
     where = replies.FIELD_OF.get(outcome.why) if outcome.why else None
-    said = text.plain(
-        replies.refused_in_form(outcome), lambda user: front.web.name_of(user, form.origin.deadline)
-    )
+    # A repeated delivery keeps the form open like the first one, and does not say again that nothing changed.
+    words = replies.reply(outcome) if outcome.replayed else replies.refused_in_form(outcome)
+    said = text.plain(words, lambda user: front.web.name_of(user, form.origin.deadline))
     return {where: said} if where in form.blocks else _anywhere(form, said)
