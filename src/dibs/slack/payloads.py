@@ -11,7 +11,8 @@ from typing import Any
 
 from dibs.deadline import Deadline
 
-_SLACK_ID = re.compile(r"[A-Z0-9]{2,40}")
+# Slack's own are capital letters and digits; it asks to take them as they come.
+_SLACK_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _LONGEST_OP_ID = 400
 _LARGEST_ID = 2**63 - 1
 _NAME = re.compile(r"([A-Za-z][A-Za-z0-9]{1,9})-([0-9]{1,9})")
@@ -167,6 +168,7 @@ def submission(body: Payload, deadline: Deadline) -> Submission:
         for block in (blocks if isinstance(blocks, list) else [])
         if isinstance(block, dict) and block.get("type") == "input"
     )
+    values = _mapping(_mapping(view.get("state")).get("values"))
     occasion = _text_or_none(body.get("trigger_id")) or f"{_text(view.get('id'))}.{_text(view.get('hash'))}"
     return Submission(
         origin=Origin(
@@ -180,8 +182,8 @@ def submission(body: Payload, deadline: Deadline) -> Submission:
         ),
         callback_id=_text(view.get("callback_id")),
         metadata=metadata,
-        blocks=inputs,
-        _values=_mapping(_mapping(view.get("state")).get("values")),
+        blocks=inputs or tuple(values),
+        _values=values,
     )
 
 

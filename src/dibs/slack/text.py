@@ -10,7 +10,7 @@ ELLIPSIS = "…"
 
 _UNSAFE = re.compile(r"[&<>]")
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-_MENTION = re.compile(r"<@([A-Z0-9]+)>")
+_MENTION = re.compile(r"<@([^|>]+)>")
 _DATE = re.compile(r"<!date\^[^|>]*\|([^>]*)>")
 _LINK = re.compile(r"<https?://[^|>]*\|([^>]*)>")
 _UNFINISHED_ESCAPE = re.compile(r"&[a-z]{0,3}$")
