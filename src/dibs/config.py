@@ -10,7 +10,7 @@ import platformdirs
 
 SLACK_API_URL = "https://slack.com/api/"
 REQUIRED_OF_SLACK = ("SLACK_BOT_TOKEN", "SLACK_SIGNING_SECRET")
-SHORTEST_SWEEP_SECONDS = 1
+SHORTEST_SWEEP_SECONDS = 0.1
 HIGHEST_PORT = 65535
 LARGEST_POOL = 200
 
@@ -124,4 +124,4 @@ def _seconds(name: str, value: str) -> float:
         seconds = -1.0
     if SHORTEST_SWEEP_SECONDS <= seconds <= 24 * 60 * 60:
         return seconds
-    raise ConfigError(f"{name} must be a number of seconds from 1 to 86400, and is {value!r}.")
+    raise ConfigError(f"{name} must be a number of seconds from 0.1 to 86400, and is {value!r}.")
