@@ -73,7 +73,7 @@ def test_the_role_matrix(
     assert (event["actor_id"], event["why"]) == (NEWCOMER, why)
 
 
-@pytest.mark.parametrize("known", [None, Standing.LEFT, Standing.UNVERIFIED, Standing.BOT])
+@pytest.mark.parametrize("known", [None, Standing.UNVERIFIED])
 @pytest.mark.parametrize(("found", "why"), [rule for rule in RULES if rule[0]])
 @pytest.mark.parametrize("operation", PRESSES)
 def test_nobody_is_refused_before_being_looked_up_afresh(

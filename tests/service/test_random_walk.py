@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.support.journey import newest_event, now
+from tests.support.journey import guard_of, newest_event, now
 from tests.support.store import AMAL, BILAL, SUE, Desk
 
 from dibs.domain.outcomes import Outcome
 from dibs.domain.task import ActionStatus, State, Task
 from dibs.service.sweep import SweepService
 from dibs.service.transitions import TransitionService
-from dibs.store.guard import Guard
 
 PEOPLE = [AMAL, BILAL, SUE, "U0STRANGER"]
 MAY_CLAIM = {AMAL, BILAL}
@@ -208,7 +207,7 @@ def lease_ends(world: World, _who: str, _offset: int) -> bool:
 def sweep(world: World, _who: str, _offset: int) -> bool:
     world.outcome = None
     model = world.model
-    returned = SweepService(Guard(world.desk.engine)).sweep_once()
+    returned = SweepService(guard_of(world.desk)).sweep_once()
     if not model.lapsed:
         assert world.task.id not in {expired.task.id for expired in returned}
         return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.journey import add_action, lapse, place, together, whole_row
+from tests.support.journey import add_action, guard_of, lapse, place, together, whole_row
 from tests.support.store import AMAL, BILAL, DANA, HANA, MAREK, Desk
 
 from dibs.domain.outcomes import Refusal
@@ -10,7 +10,6 @@ from dibs.domain.task import ActionStatus, State
 from dibs.service.queries import TaskQueries
 from dibs.service.sweep import SweepService
 from dibs.service.transitions import TransitionService
-from dibs.store.guard import Guard
 
 
 def _count(desk: Desk, *kinds: str) -> int:
@@ -47,7 +46,7 @@ def test_the_worked_example_of_claim_and_lease(desk: Desk, service: TransitionSe
     assert late.unchanged
     assert late.task is not None
     assert (late.why, late.task.owner_id, late.task.version) == (Refusal.HELD, BILAL, 5)
-    reviewed = TaskQueries(Guard(desk.engine)).history(t2.id, most=10)
+    reviewed = TaskQueries(guard_of(desk)).history(t2.id, most=10)
     assert [event.kind for event in reviewed] == [
         "start_rejected",
         "claimed",
@@ -119,7 +118,7 @@ def test_expiry_on_a_task_with_recorded_side_effects_expect_needs_check_and_no_a
     assert recorded is not None
     back = lapse(desk, recorded)
     assert (back.state, back.needs_check, back.started_before) == (State.QUEUED, True, True)
-    facts = TaskQueries(Guard(desk.engine)).facts(task.id)
+    facts = TaskQueries(guard_of(desk)).facts(task.id)
     assert facts is not None
     # What is known of the action is as it was: nobody has found out, and the software does nothing about it.
     assert [action.status for action in facts.actions] == [ActionStatus.IN_PROGRESS]
@@ -143,7 +142,7 @@ def test_repeat_the_expiry_sweep_expect_no_further_change(desk: Desk) -> None:
     task = place(desk, State.STARTED)
     lapse(desk, task)
     before, kinds = whole_row(desk, task), desk.kinds(task)
-    assert SweepService(Guard(desk.engine)).sweep_once() == []
+    assert SweepService(guard_of(desk)).sweep_once() == []
     assert (whole_row(desk, task), desk.kinds(task)) == (before, kinds)
 
 
@@ -177,7 +176,7 @@ def test_q52_is_handed_back_and_claimed_by_the_other_reviewer(desk: Desk, servic
     assert back.task is not None
     assert (back.task.state, back.task.owner_id) == (State.QUEUED, None)
 
-    facts = TaskQueries(Guard(desk.engine)).facts(q52.id)
+    facts = TaskQueries(guard_of(desk)).facts(q52.id)
     assert facts is not None
     assert facts.handover is not None
     assert facts.handover.comment == "Needs the product specialist's next review session."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
 from tests.support.store import AMAL, Desk
@@ -15,6 +16,8 @@ from dibs.service.sweep import SweepService
 from dibs.store.guard import Guard
 
 T = TypeVar("T")
+
+_guards: WeakKeyDictionary[sa.Engine, Guard] = WeakKeyDictionary()
 
 PLACED_VERSION = 7
 """The version of a placed task, so that an older and a newer one both exist."""
@@ -69,9 +72,16 @@ def action_statuses(desk: Desk, task: Task) -> list[str]:
     return [row["status"] for row in rows]
 
 
+def guard_of(desk: Desk) -> Guard:
+    """One guard for all looks at a desk."""
+    if desk.engine not in _guards:
+        _guards[desk.engine] = Guard(desk.engine)
+    return _guards[desk.engine]
+
+
 def now(desk: Desk, task: Task) -> Task:
     """The task as it stands."""
-    found = TaskQueries(Guard(desk.engine)).by_id(task.id)
+    found = TaskQueries(guard_of(desk)).by_id(task.id)
     assert found is not None
     return found
 
@@ -99,7 +109,7 @@ def events_of(desk: Desk, op_id: str) -> list[str]:
 def lapse(desk: Desk, task: Task) -> Task:
     """Let the lease end and the sweep return the task."""
     desk.end_lease(task)
-    SweepService(Guard(desk.engine)).sweep_once()
+    SweepService(guard_of(desk)).sweep_once()
     return now(desk, task)
 
 
