@@ -14,6 +14,7 @@ from dibs.deadline import Deadline
 # Slack's own are capital letters and digits; it asks to take them as they come.
 _SLACK_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _LONGEST_OP_ID = 400
+_MOST_DIGITS = 20
 _LARGEST_ID = 2**63 - 1
 _NAME = re.compile(r"([A-Za-z][A-Za-z0-9]{1,9})-([0-9]{1,9})")
 
@@ -195,9 +196,14 @@ def task_name(written: str) -> tuple[str, int] | None:
 
 def id_in(value: str | None) -> int | None:
     """The id of a row that an option carries, or None where no row can have it."""
-    if value and value.isascii() and value.isdigit() and 0 < int(value) <= _LARGEST_ID:
-        return int(value)
-    return None
+    number = whole_number(value)
+    return number if number is not None and 0 < number <= _LARGEST_ID else None
+
+
+def whole_number(value: str | None) -> int | None:
+    """The number that was written, or None where it is none, or longer than any that Dibs can use."""
+    written = (value or "").strip()
+    return int(written) if written.isascii() and written.isdigit() and len(written) <= _MOST_DIGITS else None
 
 
 def answer_url_of(body: Payload) -> str | None:
@@ -238,7 +244,7 @@ def _json(value: object) -> Payload:
         return {}
     try:
         return _mapping(json.loads(value))
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
 
 

@@ -176,7 +176,7 @@ def _new_task(front: Front, form: Submission) -> Errors:
 def _queue_settings(front: Front, form: Submission) -> Errors:
     origin = form.origin
     name, key = form.text(Field.NAME), (form.text(Field.KEY) or "").strip().upper()
-    minutes = (form.text(Field.LEASE_MINUTES) or "").strip()
+    minutes = payloads.whole_number(form.text(Field.LEASE_MINUTES))
     errors: Errors = {}
     if not name:
         errors[Field.NAME] = "Give the queue a name. Nothing changed yet."
@@ -184,11 +184,11 @@ def _queue_settings(front: Front, form: Submission) -> Errors:
         errors[Field.KEY] = (
             "Use 2 to 10 letters and digits, a letter first, such as SUP. Nothing changed yet."
         )
-    if not (minutes.isascii() and minutes.isdigit() and 1 <= int(minutes) <= LONGEST_LEASE_MINUTES):
+    if minutes is None or not 1 <= minutes <= LONGEST_LEASE_MINUTES:
         errors[Field.LEASE_MINUTES] = (
             f"Use a whole number from 1 to {LONGEST_LEASE_MINUTES}. Nothing changed yet."
         )
-    if errors or name is None or origin.channel_id is None:
+    if errors or name is None or minutes is None or origin.channel_id is None:
         return errors or _anywhere(form, replies.UNREADABLE_FORM)
     queue = front.queues.create(
         NewQueue(
@@ -196,7 +196,7 @@ def _queue_settings(front: Front, form: Submission) -> Errors:
             channel_id=origin.channel_id,
             key=key,
             name=name.strip(),
-            lease_seconds=int(minutes) * 60,
+            lease_seconds=minutes * 60,
             created_by=origin.user_id,
             supervisors=form.people(Field.SUPERVISORS),
         ),
