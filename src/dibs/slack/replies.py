@@ -51,6 +51,13 @@ _WHY = {
     Refusal.CONNECTION_LOST: "the connection to the database was lost",
 }
 
+_HAD = {
+    Operation.CLAIM: "claimed",
+    Operation.RENEW: "renewed your lease on",
+    Operation.START: "started",
+}
+"""What made or kept the person its owner, in the past perfect."""
+
 FIELD_OF = {
     Refusal.REASON_MISSING: Field.REASON,
     Refusal.COMMENT_MISSING: Field.COMMENT,
@@ -82,6 +89,8 @@ def settled(outcome: Outcome, card: str | None = None) -> str:
     """What the person is told once it is known what became of a press that could not be confirmed."""
     if outcome.changed:
         return f"Your press went through after all. {_changed(outcome)}"
+    if outcome.why is not Refusal.CONNECTION_LOST:
+        return f"Your press did not go through. {_unchanged(outcome, card)}"
     return (
         f"Your press did not go through, and nothing changed. Press again if you still want to.{_see(card)}"
     )
@@ -110,8 +119,9 @@ def _changed(outcome: Outcome) -> str:
     task = outcome.task
     if task is None:
         return "Done."
-    if outcome.replayed and task.owner_id != outcome.actor_id and outcome.operation is Operation.CLAIM:
-        return f"You had claimed *{task.name}*. {_now(task)}"
+    if outcome.operation in _HAD and task.owner_id != outcome.actor_id:
+        # It is told again or late, and somebody else may have the task by now.
+        return f"You had {_HAD[outcome.operation]} *{task.name}*. {_now(task)}"
     until = f" until {text.moment(task.lease_until)}" if task.lease_until else ""
     match outcome.operation:
         case Operation.CLAIM:
