@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from tests.support.holders import LOCK, holder
 from tests.support.journey import count_events, events_of, place, together, whole_row
 from tests.support.store import AMAL, BILAL, Desk
 
@@ -153,6 +154,17 @@ def test_two_at_once_and_one_task(desk: Desk, service: TransitionService) -> Non
     assert loser.why is Refusal.NOTHING_WAITING
     assert events_of(desk, loser.op_id) == ["claim_rejected"]
     assert desk.kinds(task) == ["created", "claimed"]
+
+
+def test_next_does_not_wait_for_a_task_that_somebody_else_is_taking(
+    desk: Desk, service: TransitionService, database_url: str
+) -> None:
+    oldest, second = desk.task(), desk.task()
+    with holder(database_url) as somebody:
+        somebody.do(LOCK, id=oldest.id)
+        got = service.claim_next([desk.queue.id], AMAL).task
+    assert got is not None
+    assert got.id == second.id
 
 
 def test_next_passes_over_what_is_owned_done_or_in_another_queue(
