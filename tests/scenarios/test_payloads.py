@@ -234,8 +234,9 @@ def test_unknown_buttons(claimed: tuple[Office, str]) -> None:
 def test_presses_that_lack_something(office: Office, button: str) -> None:
     card = office.add_task()
     whole = bodies.press(office, "Amal", card, button)
+    odd: list[object] = [{}, None, [], 7, "x"]
     for missing in ("user", "team", "container", "channel", "trigger_id", "response_url", "message"):
-        for number, spoiled in enumerate(({}, None, [], 7, "x")):
+        for number, spoiled in enumerate(odd):
             action = whole["actions"][0] | {"action_ts": f"{missing}.{number}"}
             payload = whole | {missing: spoiled, "actions": [action]}
             if spoiled == {}:
@@ -376,7 +377,13 @@ def test_events_of_members_that_lack_something(office: Office, event: str) -> No
     ):
         office.bot.membership.catch_up()
     before = office.rows("SELECT * FROM dibs.queue_member ORDER BY user_id")
-    for told in ({}, {"user": office.id("Amal")}, {"user": 7, "channel": []}, {"user": {}, "channel": None}):
+    incomplete: list[dict[str, object]] = [
+        {},
+        {"user": office.id("Amal")},
+        {"user": 7, "channel": []},
+        {"user": {}, "channel": None},
+    ]
+    for told in incomplete:
         assert office.slack.tell({"type": event, **told}).status < 500
     assert office.rows("SELECT * FROM dibs.queue_member ORDER BY user_id") == before
 
