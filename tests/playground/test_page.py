@@ -55,6 +55,12 @@ def test_another_sites_page_cannot_drive_it(slack: SlackStandIn, path: str, head
     assert request(method, slack.page_url + path, b"{}", headers)[0] == 403
 
 
+def test_a_foreign_name_that_leads_here_is_refused(slack: SlackStandIn) -> None:
+    port = urlsplit(slack.page_url).port
+    for headers in ({"Host": f"evil.example:{port}"}, {"Origin": f"http://evil.example:{port}"}):
+        assert request("GET", slack.page_url, None, headers)[0] == 403
+
+
 def test_its_own_page_can(slack: SlackStandIn) -> None:
     port = urlsplit(slack.page_url).port
     for name in ("127.0.0.1", "localhost", "[::1]"):
