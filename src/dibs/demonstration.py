@@ -16,11 +16,19 @@ _TASKS = (
     ("Call back about the invoice of October", ""),
     ("Which voltage does the pump take in Japan?", "Asked by mail; the data sheet says only 230 V."),
 )
+_COMMANDS = (
+    ("/queue", "add a title"),
+    ("/queue", "next"),
+    ("/queue", "list"),
+    ("/queue", "mine"),
+    ("/queue", "help"),
+)
 _LEASE_SECONDS = 10 * 60
 
 
 def set_the_scene(slack: SlackStandIn, bot: Bot) -> None:
     """Fill the stand-in, which forgets everything when it stops, and the queue, if it is not there yet."""
+    slack.commands = list(_COMMANDS)
     people = [slack.add_person(name) for name in _PEOPLE]
     channel = slack.add_channel("support", members=[person.id for person in people])
     supervisor = people[-1].id

@@ -163,7 +163,7 @@ def _release(world: World, who: str, offset: int, stated: str) -> bool:
     if stated != "none":
         if model.open:
             model.answer(stated)
-        else:
+        elif stated == "unknown" or not model.actions:
             model.actions.append(stated)
         model.recorded_since_check = True
         model.needs_check |= stated == "unknown"

@@ -68,6 +68,11 @@ IMPOSSIBLE: dict[str, list[Values]] = {
     "queue_spike_positive": [{"spike_limit": 0}, {"spike_minutes": 0}],
     "queue_member_standing_known": [{"standing": "friend"}],
     "task_state_known": [{"state": "paused", "owner_id": AMAL}],
+    "task_times_readable": [
+        {"deadline": "infinity"},
+        {"committed_to": "9999-12-31T23:59Z"},
+        {"state": "claimed", "owner_id": AMAL, "lease_until": "infinity"},
+    ],
     "task_owner_matches_state": [
         {"owner_id": AMAL},
         {"state": "claimed", "lease_until": LATER},

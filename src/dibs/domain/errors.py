@@ -32,7 +32,12 @@ class Busy(Refused):
 
 
 class AlreadyDone(Refused):
-    """An event with this operation id exists already."""
+    """An event with this operation id exists already.
+
+    `of_this_try`: it is of this very call, whose first answer was lost.
+    """
+
+    of_this_try = False
 
 
 class Lost(StoreError):

@@ -59,8 +59,11 @@ class CardSender(Protocol):
     def update(self, facts: Facts, message_ts: str, answer_url: str | None) -> Delivery:
         """Redraw the message, through `answer_url` where a press on this very message brought one."""
 
-    def find(self, facts: Facts) -> str | None:
-        """The message of an earlier post whose answer was lost, if it is there after all."""
+    def find(self, facts: Facts) -> Delivered | MessageGone | TryLater:
+        """The message of an earlier post whose answer was lost, if it is there after all.
+
+        TryLater where it cannot be told: the post must not be repeated then, or the card could double.
+        """
 
 
 class DeliveryService:
@@ -83,6 +86,11 @@ class DeliveryService:
         values = {"queue_id": queue_id, "channel_id": channel_id}
         self._guard.run(cards.POST_AGAIN, values, Deadline.after(STATEMENT_SECONDS))
 
+    def take_up_again(self, channel_id: str) -> None:
+        """Send the cards that were given up in a channel, since Dibs is in it now."""
+        self._guard.run(cards.ENABLE, {"channel_id": channel_id}, Deadline.after(STATEMENT_SECONDS))
+        self.deliver_once()
+
     def refresh(self, task_id: int, *, pressed_ts: str | None = None, answer_url: str | None = None) -> None:
         """Bring the card of one task up to date, unless it is so already or somebody else is at it.
 
@@ -102,10 +110,16 @@ class DeliveryService:
         if facts is None:
             return False
         message_ts, attempts = taken[0]["message_ts"], taken[0]["attempts"]
+        found: Delivered | MessageGone | TryLater = Delivered(message_ts) if message_ts else MessageGone()
         if message_ts is None and attempts > 1:
-            message_ts = self._sender.find(facts)
-        answer_url = answer_url if message_ts == pressed_ts else None
-        delivery = self._update_or_post(facts, message_ts, answer_url, sender)
+            found = self._sender.find(facts)
+        delivery: Delivered | GivenUp | TryLater
+        if isinstance(found, TryLater):
+            delivery = found
+        else:
+            message_ts = found.message_ts if isinstance(found, Delivered) else None
+            answer_url = answer_url if message_ts == pressed_ts else None
+            delivery = self._update_or_post(facts, message_ts, answer_url, sender)
         match delivery:
             case Delivered():
                 shown = {**sender, "version": facts.task.version, "message_ts": delivery.message_ts}
@@ -116,8 +130,10 @@ class DeliveryService:
                 values = {**sender, "reason": delivery.reason}
                 self._guard.run_once(cards.DISABLE, values, Deadline.after(STATEMENT_SECONDS))
             case TryLater():
+                # Who is asked to wait was surely not served, so no look-up is needed before the next try.
+                asked = delivery.seconds is not None
                 wait = delivery.seconds if delivery.seconds is not None else _back_off(attempts)
-                values = {**sender, "seconds": wait}
+                values = {**sender, "seconds": wait, "attempts": attempts - 1 if asked else attempts}
                 self._guard.run_once(cards.TRY_LATER, values, Deadline.after(STATEMENT_SECONDS))
             case _:
                 assert_never(delivery)

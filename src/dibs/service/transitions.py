@@ -299,8 +299,18 @@ class TransitionService:
         press = Press(operation, task_id, actor_id, version, op_id, deadline)
         return self._writes.carry_out(press, judge_only=True)
 
-    def settle(self, outcome: Outcome, *, task_id: int, version: int, deadline: Deadline) -> Outcome:
+    def settle(
+        self,
+        outcome: Outcome,
+        *,
+        task_id: int,
+        version: int,
+        deadline: Deadline,
+        queue_id: int | None = None,
+    ) -> Outcome:
         """Find out what became of an operation whose outcome is unknown.
+
+        `queue_id` is one of the queues of a `claim_next`, which has no task before it succeeds.
 
         Where its event is missing, a refusal with its operation id is recorded, so that the lost write can
         no longer take effect: the id is unique. The answer is definite, or unknown again where the
@@ -308,7 +318,7 @@ class TransitionService:
         """
         press = Press(outcome.operation, task_id, outcome.actor_id or "", version, outcome.op_id, deadline)
         try:
-            return self._writes.settle(press, version)
+            return self._writes.settle(press, version, queue_id)
         except StoreError:
             return outcome
 

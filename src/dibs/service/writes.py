@@ -141,8 +141,8 @@ class Writes:
         """Run one conditional write. None where it found no task to judge."""
         try:
             return self._judged(press, self._guard.run_once(write, parameters, press.deadline))
-        except AlreadyDone:
-            return self._recalled(press)
+        except AlreadyDone as found:
+            return self._recalled(press, replayed=not found.of_this_try)
         except StoreError as error:
             return self.failed(press, error)
 
@@ -156,11 +156,16 @@ class Writes:
             return press.refused(why)
         return self._recalled(press)
 
-    def settle(self, press: Press, version: int) -> Outcome:
+    def settle(self, press: Press, version: int, queue_id: int | None) -> Outcome:
         """Find out what became of a write whose answer was lost (see TransitionService.settle).
 
         Raises StoreError where the database still does not answer.
         """
+        if queue_id is not None:
+            lost = {"queue_id": queue_id, "kind": RULES[press.operation].rejection}
+            lost["why"] = Refusal.CONNECTION_LOST
+            self._guard.run_once(tasks.REFUSE_WITHOUT_TASK, {**lost, **press.identity}, press.deadline)
+            return self._recall(press, replayed=False)
         refusal = {
             "task_id": press.task_id,
             "version": version,
@@ -190,9 +195,9 @@ class Writes:
             return ()
         return tuple(tasks.as_action(row) for row in rows)
 
-    def _recalled(self, press: Press) -> Outcome:
+    def _recalled(self, press: Press, *, replayed: bool = True) -> Outcome:
         try:
-            return self._recall(press, replayed=True)
+            return self._recall(press, replayed=replayed)
         except StoreError as error:
             _log.warning("an operation that was answered before could not be looked up: %s", error)
             return press.answered(Verdict.UNKNOWN, why=Refusal.CONNECTION_LOST)
@@ -206,7 +211,10 @@ class Writes:
         if event["why"] is None:
             return press.answered(Verdict.CHANGED, task, event["at"], replayed=replayed)
         why = Refusal(event["why"])
-        return press.answered(Verdict.UNCHANGED, task, event["at"], why=why, replayed=replayed)
+        actions = self._open_actions(task, press.deadline) if task and why in _ABOUT_ACTIONS else ()
+        return press.answered(
+            Verdict.UNCHANGED, task, event["at"], why=why, replayed=replayed, actions=actions
+        )
 
     def _as_it_stands(self, task_id: int | None, deadline: Deadline) -> Task | None:
         try:

@@ -37,6 +37,8 @@ class Unsettled:
     task_id: int
     version: int
     origin: Origin
+    queue_id: int | None = None
+    """One of the queues that were asked for the next task, which is no task yet."""
 
 
 class Outgoing:
@@ -77,15 +79,21 @@ class Outgoing:
             self.watch(origin, outcome, task_id=task_id, version=version)
         self.tell(origin, replies.reply(outcome, self.card_link(origin)))
 
-    def watch(self, origin: Origin, outcome: Outcome, *, task_id: int, version: int) -> None:
+    def watch(
+        self, origin: Origin, outcome: Outcome, *, task_id: int, version: int, queue_id: int | None = None
+    ) -> None:
         """Tell the person later what became of a press that could not be confirmed."""
-        self._remember(Unsettled(outcome, task_id, version, origin))
+        self._remember(Unsettled(outcome, task_id, version, origin, queue_id))
 
     def refresh(self, task_id: int, origin: Origin | None = None) -> None:
         """Bring a task's card up to date, through the press's own url where the press was on the card."""
         pressed_ts = origin.message_ts if origin else None
         answer_url = origin.answer_url if origin else None
         self.submit(lambda: self._delivery.refresh(task_id, pressed_ts=pressed_ts, answer_url=answer_url))
+
+    def invited(self, channel_id: str) -> None:
+        """Send the cards that could not be posted before Dibs was in the channel."""
+        self.submit(lambda: self._delivery.take_up_again(channel_id))
 
     def card_link(self, origin: Origin) -> str | None:
         """A link to the card that the person pressed on."""
@@ -108,6 +116,7 @@ class Outgoing:
                 entry.outcome,
                 task_id=entry.task_id,
                 version=entry.version,
+                queue_id=entry.queue_id,
                 deadline=Deadline.after(_SETTLE_WITHIN_SECONDS),
             )
             if outcome.unknown:

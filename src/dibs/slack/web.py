@@ -43,6 +43,7 @@ _NEVER_AGAIN = frozenset(
     {
         "channel_not_found",
         "is_archived",
+        "is_inactive",
         "not_in_channel",
         "user_disabled",
         "account_inactive",
@@ -53,7 +54,10 @@ _NEVER_AGAIN = frozenset(
     }
 )
 _TRIGGER_USED = "exchanged_trigger_id"
-_MESSAGE_GONE = frozenset({"message_not_found", "cant_update_message"})
+_MESSAGE_GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
+_PASSING = frozenset(
+    {"ratelimited", "fatal_error", "internal_error", "service_unavailable", "request_timeout"}
+)
 
 
 class SlackUnusable(Exception):
@@ -164,26 +168,31 @@ class SlackWeb:
             return Delivered(message_ts)
         return self._send("chat.update", channel=facts.channel_id, ts=message_ts, **message)
 
-    def find(self, facts: Facts) -> str | None:
+    def find(self, facts: Facts) -> Delivered | MessageGone | TryLater:
         """The card of a post whose answer was lost, if it stands in the channel after all."""
+        method = "conversations.history"
+        if wait := self._wait_for(method):
+            return TryLater(wait)
         try:
             answer = self._client.conversations_history(
                 channel=facts.channel_id, limit=_POSTS_TO_LOOK_THROUGH, include_all_metadata=True
             )
         except FAILURES as error:
-            _log.warning("could not look for the card of %s: %s", facts.task.name, _error_of(error))
-            return None
+            name = _error_of(error)
+            _log.warning("could not look for the card of %s: %s", facts.task.name, name)
+            if _is_rate_limit(error):
+                return TryLater(self._limited(method, error))
+            passing = not isinstance(error, SlackApiError) or name in _PASSING
+            return TryLater() if passing else MessageGone()
         for message in answer.get("messages") or []:
             metadata = message.get("metadata") or {}
             payload = metadata.get("event_payload") or {}
             if metadata.get("event_type") == CARD_EVENT and payload.get("task") == facts.task.id:
-                return str(message["ts"])
-        return None
+                return Delivered(str(message["ts"]))
+        return MessageGone()
 
     def _send(self, method: str, **message: object) -> Delivery:
-        with self._lock:
-            wait = self._wait_until.get(method, 0.0) - time.monotonic()
-        if wait > 0:
+        if wait := self._wait_for(method):
             return TryLater(wait)
         try:
             answer = self._client.api_call(method, json=message)
@@ -200,13 +209,21 @@ class SlackWeb:
             return MessageGone()
         if name in _NEVER_AGAIN:
             return GivenUp(name)
-        if getattr(error.response, "status_code", None) == _RATE_LIMITED or name == "ratelimited":
-            seconds = _retry_after(error)
-            with self._lock:
-                self._wait_until[method] = time.monotonic() + seconds
-            return TryLater(seconds)
+        if _is_rate_limit(error):
+            return TryLater(self._limited(method, error))
         _log.warning("%s was refused: %s", method, name)
         return TryLater()
+
+    def _wait_for(self, method: str) -> float:
+        """Seconds until a method may be called again; zero where it may be now."""
+        with self._lock:
+            return max(self._wait_until.get(method, 0.0) - time.monotonic(), 0.0)
+
+    def _limited(self, method: str, error: Exception) -> float:
+        seconds = _retry_after(error)
+        with self._lock:
+            self._wait_until[method] = time.monotonic() + seconds
+        return seconds
 
     # Modals and answers
 
@@ -269,8 +286,14 @@ def _error_of(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _retry_after(error: SlackApiError) -> float:
-    headers = getattr(error.response, "headers", {})
+def _is_rate_limit(error: Exception) -> bool:
+    if not isinstance(error, SlackApiError):
+        return False
+    return getattr(error.response, "status_code", None) == _RATE_LIMITED or _error_of(error) == "ratelimited"
+
+
+def _retry_after(error: Exception) -> float:
+    headers = getattr(getattr(error, "response", None), "headers", {})
     found = next((value for key, value in headers.items() if key.lower() == "retry-after"), "1")
     try:
         return max(float(found), 0.5)

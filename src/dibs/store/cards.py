@@ -32,7 +32,8 @@ GONE = sa.text("UPDATE dibs.card SET message_ts = NULL WHERE task_id = :task_id 
 TRY_LATER = sa.text(
     """
 UPDATE dibs.card
-SET sender = NULL, sender_until = NULL, next_try_at = clock_timestamp() + make_interval(secs => :seconds)
+SET sender = NULL, sender_until = NULL, attempts = :attempts,
+    next_try_at = clock_timestamp() + make_interval(secs => :seconds)
 WHERE task_id = :task_id AND sender = :sender"""
 )
 
@@ -40,6 +41,12 @@ DISABLE = sa.text(
     """
 UPDATE dibs.card SET sender = NULL, sender_until = NULL, disabled = :reason
 WHERE task_id = :task_id AND sender = :sender"""
+)
+
+ENABLE = sa.text(
+    """
+UPDATE dibs.card SET disabled = NULL, attempts = 0, next_try_at = clock_timestamp()
+WHERE channel_id = :channel_id AND disabled IS NOT NULL"""
 )
 
 DUE = sa.text(

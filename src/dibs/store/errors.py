@@ -10,8 +10,9 @@ import sqlalchemy as sa
 from dibs.domain.errors import AlreadyDone, Busy, Lost, Refused, StoreError
 from dibs.store.tables import EVENT_OP_ID_KEY
 
-_LOST_STATES: Final = ("08", "57P")
-"""SQLSTATE prefixes of a connection or a server that went away, which does not say whether it committed."""
+_LOST_STATES: Final = ("08", "57P", "25006")
+"""SQLSTATE prefixes of a connection or a server that went away, which does not say whether it committed; and
+of a server that is the primary no more, whose connections are of no use."""
 _BUSY_STATES: Final = frozenset({"55P03", "57014", "40001", "40P01"})
 
 

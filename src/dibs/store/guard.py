@@ -24,7 +24,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from dibs.deadline import Deadline
-from dibs.domain.errors import Busy, Lost, NothingSent, Refused
+from dibs.domain.errors import AlreadyDone, Busy, Lost, NothingSent, Refused
 from dibs.store.engine import connect_by
 from dibs.store.errors import sorted_out
 
@@ -118,6 +118,9 @@ class Guard:
                 raise
             try:
                 return self.run(statement, parameters, deadline)
+            except AlreadyDone as found:
+                found.of_this_try = True
+                raise
             except (NothingSent, Busy) as second:
                 raise Lost(str(second)) from first
 

@@ -34,6 +34,7 @@ from dibs.domain.outcomes import Refusal
 from dibs.domain.task import OPEN_STATUSES, ExternalAnswer, Reason, Standing, State
 from dibs.domain.transitions import RULES, Lease, Operation, Rule, Who
 from dibs.store.members import REFUSAL
+from dibs.store.tables import WITHIN_READABLE_TIMES
 
 Condition = tuple[Refusal, str]
 """A refusal, and the SQL on the row `s` that is true where it applies."""
@@ -122,7 +123,10 @@ noted AS (
 )""",
         ),
     ),
-    Operation.COMMIT: Special(assignments=("committed_to = :committed_to",)),
+    Operation.COMMIT: Special(
+        conditions=((Refusal.INVALID, f"(:committed_to {WITHIN_READABLE_TIMES}) IS NOT TRUE"),),
+        assignments=("committed_to = :committed_to",),
+    ),
     Operation.DONE: Special(
         conditions=((Refusal.ACTION_OPEN, f"EXISTS ({_OPEN_ACTION})"),),
         assignments=("lease_until = NULL", "resolution = :resolution"),
@@ -168,7 +172,11 @@ recorded AS (
            c.version, :unrecorded, :external_action, :actor, c.last_at, :actor, c.last_at
     FROM changed c
     WHERE :external_action <> '{ExternalAnswer.NONE}'
-      AND NOT EXISTS (SELECT FROM dibs.external_action a WHERE a.task_id = c.id AND a.status IN ({_OPEN}))
+      AND NOT EXISTS (
+          SELECT FROM dibs.external_action a
+          WHERE a.task_id = c.id
+            -- An unknown one needs a row that the check can answer; an ended one may be a recorded one.
+            AND (a.status IN ({_OPEN}) OR :external_action <> '{ExternalAnswer.UNKNOWN}'))
 )""",
             """
 handed_back AS (

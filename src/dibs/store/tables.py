@@ -30,6 +30,10 @@ EVENT_OP_ID_KEY = "event_op_id_key"
 """The unique constraint that makes an operation happen at most once."""
 
 
+WITHIN_READABLE_TIMES = "BETWEEN '0001-01-03T00:00Z' AND '9999-01-01T00:00Z'"
+"""What the times of a task lie within, or they could be stored and never be read again."""
+
+
 def _time(name: str, *, required: bool = False, clock: bool = False) -> sa.Column[object]:
     default = sa.text("clock_timestamp()") if clock else None
     return sa.Column(
@@ -126,6 +130,13 @@ task = sa.Table(
         "(state IN ('claimed', 'started')) = (lease_until IS NOT NULL)", name="lease_matches_state"
     ),
     sa.CheckConstraint("version >= 1 AND number >= 1", name="counted_from_one"),
+    sa.CheckConstraint(
+        " AND ".join(
+            f"({time} {WITHIN_READABLE_TIMES})"
+            for time in ("lease_until", "committed_to", "deadline")
+        ),
+        name="times_readable",
+    ),
     sa.CheckConstraint("title <> ''", name="title_given"),
     sa.Index("task_lease_until_idx", "lease_until", postgresql_where=sa.text("lease_until IS NOT NULL")),
     sa.Index("task_unfinished_idx", "queue_id", "state", "id", postgresql_where=sa.text("state <> 'done'")),

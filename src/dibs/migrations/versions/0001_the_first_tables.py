@@ -210,6 +210,12 @@ def upgrade() -> None:
             "state IN ('queued', 'claimed', 'started', 'done')", name=op.f("task_state_known")
         ),
         sa.CheckConstraint("title <> ''", name=op.f("task_title_given")),
+        sa.CheckConstraint(
+            "(lease_until BETWEEN '0001-01-03T00:00Z' AND '9999-01-01T00:00Z')"
+            " AND (committed_to BETWEEN '0001-01-03T00:00Z' AND '9999-01-01T00:00Z')"
+            " AND (deadline BETWEEN '0001-01-03T00:00Z' AND '9999-01-01T00:00Z')",
+            name=op.f("task_times_readable"),
+        ),
         sa.CheckConstraint("version >= 1 AND number >= 1", name=op.f("task_counted_from_one")),
         sa.ForeignKeyConstraint(["queue_id"], ["dibs.queue.id"], name=op.f("task_queue_id_fkey")),
         sa.PrimaryKeyConstraint("id", name=op.f("task_pkey")),

@@ -137,6 +137,8 @@ def _next(front: Front, typed: Typed, _rest: str) -> Answer:
     outcome = front.transitions.claim_next(
         [queue.id for queue in queues], origin.user_id, op_id=origin.op_id, deadline=origin.deadline
     )
+    if outcome.unknown:
+        front.outgoing.watch(origin, outcome, task_id=0, version=0, queue_id=queues[0].id)
     if outcome.task is None:
         return said(replies.reply(outcome))
     front.outgoing.refresh(outcome.task.id)

@@ -6,7 +6,7 @@ import logging
 import re
 from typing import Any
 
-from slack_bolt import App
+from slack_bolt import App, BoltContext
 
 from dibs.domain.errors import StoreError
 from dibs.slack.front import Front
@@ -20,12 +20,14 @@ def register(app: App, front: Front) -> None:
     """Keep the members of the queues' channels up to date."""
 
     @app.event(re.compile(f"^({JOINED}|{LEFT})$"))
-    def on_member(body: dict[str, Any]) -> None:
+    def on_member(body: dict[str, Any], context: BoltContext) -> None:
         event = body.get("event") or {}
         whereabouts = (body.get("team_id"), event.get("channel"), event.get("user"))
         if not all(isinstance(part, str) and part for part in whereabouts):
             return
         workspace, channel, user = (str(part) for part in whereabouts)
+        if event.get("type") == JOINED and user == context.bot_user_id:
+            front.outgoing.invited(channel)
         try:
             if event.get("type") == JOINED:
                 front.membership.joined(workspace, channel, user)
