@@ -9,6 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Collection
+from http import HTTPStatus
 from http.client import HTTPException
 from typing import Any
 from urllib.error import URLError
@@ -182,8 +183,7 @@ class SlackWeb:
             _log.warning("could not look for the card of %s: %s", facts.task.name, name)
             if _is_rate_limit(error):
                 return TryLater(self._limited(method, error))
-            passing = not isinstance(error, SlackApiError) or name in _PASSING
-            return TryLater() if passing else MessageGone()
+            return MessageGone() if _is_slacks_word(error) and name not in _PASSING else TryLater()
         for message in answer.get("messages") or []:
             metadata = message.get("metadata") or {}
             payload = metadata.get("event_payload") or {}
@@ -284,6 +284,11 @@ def _error_of(error: Exception) -> str:
         found = response.get("error") if hasattr(response, "get") else None
         return str(found or error)
     return f"{type(error).__name__}: {error}"
+
+
+def _is_slacks_word(error: Exception) -> bool:
+    """Whether Slack itself refused, and not something on the way to it."""
+    return isinstance(error, SlackApiError) and getattr(error.response, "status_code", None) == HTTPStatus.OK
 
 
 def _is_rate_limit(error: Exception) -> bool:
