@@ -72,7 +72,7 @@ def test_the_playground_starts_where_nothing_of_an_installation_is_set(environ: 
         ({"SLACK_BOT_TOKEN": "x"}, ["SLACK_SIGNING_SECRET"]),
         ({"SLACK_SIGNING_SECRET": "x"}, ["SLACK_BOT_TOKEN"]),
         ({"SLACK_SIGNING_SECRET": "x", "SLACK_BOT_TOKEN": "  "}, ["SLACK_BOT_TOKEN"]),
-        ({"SLACK_APP_TOKEN": "x"}, ["SLACK_BOT_TOKEN", "SLACK_SIGNING_SECRET"]),
+        ({"SLACK_APP_TOKEN": "x"}, ["SLACK_BOT_TOKEN"]),
         ({"SLACK_API_URL": "https://x"}, ["SLACK_BOT_TOKEN", "SLACK_SIGNING_SECRET"]),
         ({"SLACK_SOMETHING_NEW": "x"}, ["SLACK_BOT_TOKEN", "SLACK_SIGNING_SECRET"]),
     ],
@@ -104,8 +104,11 @@ def test_an_api_address_that_is_none_is_named(url: str) -> None:
     assert "SLACK_API_URL" in refused({**SLACK, "SLACK_API_URL": url})
 
 
-def test_what_is_set_and_not_built_is_named() -> None:
-    assert "SLACK_APP_TOKEN" in refused({**SLACK, "SLACK_APP_TOKEN": "xapp-token"})
+def test_socket_mode_needs_an_app_level_token_and_nothing_signed() -> None:
+    assert "xapp-" in refused({**SLACK, "SLACK_APP_TOKEN": "xoxb-token"})
+    settings = load({"SLACK_BOT_TOKEN": "xoxb-token", "SLACK_APP_TOKEN": "xapp-token"})
+    assert (settings.slack_app_token, settings.slack_signing_secret) == ("xapp-token", "")
+    assert "SLACK_BOT_TOKEN" in refused({"SLACK_APP_TOKEN": "xapp-token"})
 
 
 def test_what_is_only_blank_counts_as_unset() -> None:

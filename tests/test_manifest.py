@@ -17,16 +17,30 @@ _ROOT = Path(__file__).resolve().parent.parent
 _SCHEMA = _ROOT.parent / "shared" / "slack" / "manifest.schema.json"
 
 
-@pytest.fixture(scope="module")
-def manifest() -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads((_ROOT / "manifests" / "slack-http.json").read_text())
+def _read(name: str) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads((_ROOT / "manifests" / name).read_text())
     return loaded
 
 
+@pytest.fixture(params=["slack-http.json", "slack-socket.json"])
+def manifest(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return _read(request.param)
+
+
 def test_it_registers_every_command_that_is_handled(manifest: dict[str, Any]) -> None:
-    commands = manifest["features"]["slash_commands"]
-    assert [command["command"] for command in commands] == list(Command)
-    assert {command["url"] for command in commands} == {"https://dibs.example.com/slack/events"}
+    assert [command["command"] for command in manifest["features"]["slash_commands"]] == list(Command)
+
+
+def test_the_two_differ_only_in_how_requests_arrive() -> None:
+    over_http, over_a_socket = _read("slack-http.json"), _read("slack-socket.json")
+    here = "https://dibs.example.com/slack/events"
+    for command in over_http["features"]["slash_commands"]:
+        assert command.pop("url") == here
+    for requests in ("event_subscriptions", "interactivity"):
+        assert over_http["settings"][requests].pop("request_url") == here
+    assert over_http["settings"].pop("socket_mode_enabled") is False
+    assert over_a_socket["settings"].pop("socket_mode_enabled") is True
+    assert over_http == over_a_socket
 
 
 def test_it_subscribes_to_the_events_that_are_handled(manifest: dict[str, Any]) -> None:

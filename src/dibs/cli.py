@@ -55,7 +55,9 @@ def run_bot(settings: Settings, stopped: threading.Event) -> None:
         _database(settings) as (url, keep),
         _running(build(settings, url, keep_database=keep)) as bot,
     ):
-        _say(f"Dibs is running. Slack's requests go to http://{settings.host}:{bot.http.port}/slack/events")
+        where = f"http://{settings.host}:{bot.http.port}"
+        over = "over Socket Mode" if bot.socket else f"to {where}/slack/events"
+        _say(f"Dibs is running. Slack's requests come {over}; {where}/readyz tells how it is.")
         stopped.wait()
 
 
@@ -114,8 +116,8 @@ def _standing_in(slack: SlackStandIn) -> Iterator[SlackStandIn]:
 def _running(bot: Bot) -> Iterator[Bot]:
     serving = threading.Thread(target=bot.http.run, name="dibs-http", daemon=True)
     serving.start()
-    bot.start_jobs()
     try:
+        bot.start()
         yield bot
     finally:
         bot.close()

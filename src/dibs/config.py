@@ -9,7 +9,6 @@ from pathlib import Path
 import platformdirs
 
 SLACK_API_URL = "https://slack.com/api/"
-REQUIRED_OF_SLACK = ("SLACK_BOT_TOKEN", "SLACK_SIGNING_SECRET")
 SHORTEST_SWEEP_SECONDS = 0.1
 HIGHEST_PORT = 65535
 LARGEST_POOL = 200
@@ -91,21 +90,21 @@ def for_playground(environ: Mapping[str, str]) -> Settings:
 
 
 def _require_slack(settings: Settings) -> None:
-    given = {
-        "SLACK_BOT_TOKEN": settings.slack_bot_token,
-        "SLACK_SIGNING_SECRET": settings.slack_signing_secret,
-    }
-    missing = [name for name in REQUIRED_OF_SLACK if not given[name]]
+    # Over Socket Mode nothing is signed: Dibs itself opens the connection.
+    wanted = {"SLACK_BOT_TOKEN": settings.slack_bot_token}
+    if not settings.slack_app_token:
+        wanted["SLACK_SIGNING_SECRET"] = settings.slack_signing_secret
+    missing = [name for name, value in wanted.items() if not value]
     if missing:
         raise ConfigError(
             f"{' and '.join(missing)} must be set: Dibs has some of its settings but not all. "
             "Copy the missing value from the app's page in Slack, or unset every SLACK_* variable and "
             "DATABASE_URL to start the playground."
         )
-    if settings.slack_app_token:
+    if settings.slack_app_token and not settings.slack_app_token.startswith("xapp-"):
         raise ConfigError(
-            "SLACK_APP_TOKEN is set, which asks for Socket Mode, and Socket Mode is not built yet. "
-            "Unset it and let Slack reach Dibs over HTTP."
+            "SLACK_APP_TOKEN must be an app-level token, which starts with xapp-. "
+            "Make one on the app's page in Slack under Basic Information, with the scope connections:write."
         )
     if not settings.slack_api_url.startswith(("http://", "https://")):
         raise ConfigError("SLACK_API_URL must start with https:// (or http:// for a stand-in).")

@@ -23,6 +23,7 @@ from dibs.slack.app import make_app
 from dibs.slack.front import Front
 from dibs.slack.http import SlackHttp
 from dibs.slack.outgoing import Outgoing
+from dibs.slack.socket import SlackSocket
 from dibs.slack.web import SlackUnusable, SlackWeb
 from dibs.store import schema
 from dibs.store.engine import BACKGROUND, PRESS, DatabaseUnusable, check_reachable, make_engine
@@ -42,6 +43,7 @@ class Bot:
     """A running bot: its HTTP server, its jobs and its connections."""
 
     http: SlackHttp
+    socket: SlackSocket | None
     scheduler: Scheduler
     outgoing: Outgoing
     sweep: SweepService
@@ -52,12 +54,25 @@ class Bot:
     guards: tuple[Guard, ...]
     engines: tuple[sa.Engine, ...]
 
-    def start_jobs(self) -> None:
-        """Start the sweep, the delivery and the other jobs."""
+    def start(self) -> None:
+        """Start the sweep, the delivery and the other jobs, and open the connection of Socket Mode.
+
+        Raises ConfigError where Slack does not let Dibs open it.
+        """
         self.scheduler.start()
+        if self.socket is not None:
+            try:
+                self.socket.connect()
+            except SlackUnusable as error:
+                raise ConfigError(
+                    f"Slack did not open a connection for Socket Mode: {error}. Check SLACK_APP_TOKEN, and "
+                    "that Socket Mode is on in the app's settings."
+                ) from error
 
     def close(self) -> None:
         """Stop in order: no new requests, no new jobs, what is waiting is sent, then the connections."""
+        if self.socket is not None:
+            self.socket.close()
         self.http.close()
         self.scheduler.stop()
         self.outgoing.close()
@@ -111,10 +126,19 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
     if keep_database is not None:
         jobs.append(Job("database", _DATABASE_SECONDS, keep_database))
     scheduler = Scheduler(jobs)
+    app = make_app(front, signing_secret=settings.slack_signing_secret, bot=bot)
+    socket = None
+    if settings.slack_app_token:
+        socket = SlackSocket(
+            app,
+            app_token=settings.slack_app_token,
+            api_url=settings.slack_api_url,
+            threads=settings.threads,
+        )
     try:
         http = SlackHttp(
-            make_app(front, signing_secret=settings.slack_signing_secret, bot=bot),
-            lambda: _readiness(background_guard, scheduler),
+            None if socket else app,
+            lambda: _readiness(background_guard, scheduler, socket),
             host=settings.host,
             port=settings.port,
             threads=settings.threads,
@@ -125,16 +149,17 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
             "Set HOST and PORT to an address and a port that are free."
         ) from error
     return Bot(
-        http,
-        scheduler,
-        outgoing,
-        sweep,
-        delivery,
-        membership,
-        front.queues,
-        front.queries,
-        (press_guard, background_guard),
-        (presses, background),
+        http=http,
+        socket=socket,
+        scheduler=scheduler,
+        outgoing=outgoing,
+        sweep=sweep,
+        delivery=delivery,
+        membership=membership,
+        queues=front.queues,
+        queries=front.queries,
+        guards=(press_guard, background_guard),
+        engines=(presses, background),
     )
 
 
@@ -148,13 +173,15 @@ def _introduce(web: SlackWeb, settings: Settings) -> Mapping[str, Any]:
         ) from error
 
 
-def _readiness(guard: Guard, scheduler: Scheduler) -> tuple[bool, dict[str, Any]]:
+def _readiness(guard: Guard, scheduler: Scheduler, socket: SlackSocket | None) -> tuple[bool, dict[str, Any]]:
     """Whether the database and its schema are good; failing jobs are named, and presses work without them."""
-    report = scheduler.report()
+    known: dict[str, Any] = {"jobs": scheduler.report()}
+    if socket is not None:
+        known["socket"] = socket.report()
     try:
         current = schema.found_current(guard, Deadline.after())
     except StoreError as error:
         _log.warning("not ready: %s", error)
-        return False, {"ready": False, "database": "does not answer", "jobs": report}
+        return False, {"ready": False, "database": "does not answer", **known}
     database = "good" if current else "its tables are of another version of Dibs"
-    return current, {"ready": current, "database": database, "jobs": report}
+    return current, {"ready": current, "database": database, **known}

@@ -50,9 +50,12 @@ class _StampingChannel(HTTPChannel):  # type: ignore[misc] # waitress has no typ
 
 
 class SlackHttp:
-    """The WSGI application, and the server that runs it in `threads` threads."""
+    """The WSGI application, and the server that runs it in `threads` threads.
 
-    def __init__(self, app: App, readiness: Readiness, *, host: str, port: int, threads: int) -> None:
+    Without an `app` it only tells how Dibs is: over Socket Mode no request of Slack's arrives here.
+    """
+
+    def __init__(self, app: App | None, readiness: Readiness, *, host: str, port: int, threads: int) -> None:
         self._app = app
         self._readiness = readiness
         self._sockets: dict[int, object] = {}
@@ -107,12 +110,12 @@ class SlackHttp:
 
     def _answer(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         method, path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "")
-        if path == EVENTS_PATH:
+        if path == EVENTS_PATH and self._app is not None:
             if method != "POST":
                 return _plain(
                     start_response, HTTPStatus.METHOD_NOT_ALLOWED, "Slack sends POST requests here."
                 )
-            return self._slack(environ, start_response)
+            return self._slack(self._app, environ, start_response)
         if path == ALIVE_PATH and method in ("GET", "HEAD"):
             return _plain(start_response, HTTPStatus.OK, "alive")
         if path == READY_PATH and method in ("GET", "HEAD"):
@@ -121,7 +124,7 @@ class SlackHttp:
             return _respond(start_response, status, "application/json", json.dumps(details))
         return _plain(start_response, HTTPStatus.NOT_FOUND, "There is nothing here.")
 
-    def _slack(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+    def _slack(self, app: App, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         deadline = Deadline.after(since=float(environ.get(f"HTTP_{_ARRIVED}") or time.monotonic()))
         headers = {
             key[len("HTTP_") :].replace("_", "-").lower(): value
@@ -139,7 +142,7 @@ class SlackHttp:
                 headers=headers,
                 context={"deadline": deadline},
             )
-            answer = self._app.dispatch(request)
+            answer = app.dispatch(request)
         except Exception:  # noqa: BLE001 - Bolt trips over payloads of unknown shapes in many ways
             _log.info("a request could not be read", exc_info=True)
             return _plain(start_response, HTTPStatus.BAD_REQUEST, "This request cannot be read.")

@@ -6,6 +6,7 @@ One WebClient without retries of its own: a retry after a lost connection could 
 from __future__ import annotations
 
 import logging
+import ssl
 import threading
 import time
 from collections.abc import Collection
@@ -71,6 +72,8 @@ class SlackWeb:
     def __init__(self, token: str, api_url: str) -> None:
         self._token = token
         self._api_url = api_url
+        # One for all: urllib would read every certificate of the system again for each connection.
+        self._trust = ssl.create_default_context() if api_url.startswith("https:") else None
         self._client = self._client_within(_TIMEOUT_SECONDS)
         self._wait_until: dict[str, float] = {}
         self._names: dict[str, str] = {}
@@ -79,14 +82,16 @@ class SlackWeb:
     def _client_within(self, seconds: float) -> WebClient:
         # The client's time-out is typed as whole seconds and takes fractions just as well.
         timeout: Any = seconds
-        return WebClient(token=self._token, base_url=self._api_url, timeout=timeout, retry_handlers=[])
+        return WebClient(
+            token=self._token, base_url=self._api_url, timeout=timeout, ssl=self._trust, retry_handlers=[]
+        )
 
     def auth_test(self) -> dict[str, Any]:
         """Who the bot is. Raises SlackUnusable where Slack does not know it or does not answer."""
         try:
             answer = self._client.auth_test().data
         except FAILURES as error:
-            raise SlackUnusable(_error_of(error)) from error
+            raise SlackUnusable(error_of(error)) from error
         return answer if isinstance(answer, dict) else {}
 
     # The Directory
@@ -150,7 +155,7 @@ class SlackWeb:
         try:
             answer = self._client_within(seconds).api_call(method, params=arguments).data
         except FAILURES as error:
-            raise LookUpFailed(f"{method}: {_error_of(error)}") from error
+            raise LookUpFailed(f"{method}: {error_of(error)}") from error
         return answer if isinstance(answer, dict) else {}
 
     # The CardSender
@@ -179,7 +184,7 @@ class SlackWeb:
                 channel=facts.channel_id, limit=_POSTS_TO_LOOK_THROUGH, include_all_metadata=True
             )
         except FAILURES as error:
-            name = _error_of(error)
+            name = error_of(error)
             _log.warning("could not look for the card of %s: %s", facts.task.name, name)
             if _is_rate_limit(error):
                 return TryLater(self._limited(method, error))
@@ -199,12 +204,12 @@ class SlackWeb:
         except SlackApiError as error:
             return self._refused(method, error)
         except FAILURES as error:
-            _log.warning("%s got no answer: %s", method, _error_of(error))
+            _log.warning("%s got no answer: %s", method, error_of(error))
             return TryLater()
         return Delivered(str(answer.get("ts") or message.get("ts")))
 
     def _refused(self, method: str, error: SlackApiError) -> Delivery:
-        name = _error_of(error)
+        name = error_of(error)
         if name in _MESSAGE_GONE:
             return MessageGone()
         if name in _NEVER_AGAIN:
@@ -233,7 +238,7 @@ class SlackWeb:
         try:
             self._client_within(seconds).views_open(trigger_id=trigger_id, view=view)
         except FAILURES as error:
-            name = _error_of(error)
+            name = error_of(error)
             if name == _TRIGGER_USED:
                 # An earlier delivery of the same press has opened it.
                 return True
@@ -244,11 +249,11 @@ class SlackWeb:
     def answer(self, answer_url: str, **message: object) -> bool:
         """Answer a press or a command through its response_url. False where Slack did not take it."""
         try:
-            response = WebhookClient(answer_url, timeout=_TIMEOUT_SECONDS, retry_handlers=[]).send_dict(
-                dict(message)
-            )
+            response = WebhookClient(
+                answer_url, timeout=_TIMEOUT_SECONDS, ssl=self._trust, retry_handlers=[]
+            ).send_dict(dict(message))
         except FAILURES as error:
-            _log.warning("an answer was not taken: %s", _error_of(error))
+            _log.warning("an answer was not taken: %s", error_of(error))
             return False
         if response.status_code != 200:  # noqa: PLR2004 - HTTP's own number for a request that was taken
             _log.warning("an answer was refused: %s %s", response.status_code, response.body[:200])
@@ -260,11 +265,11 @@ class SlackWeb:
         try:
             self._client.chat_postEphemeral(channel=channel_id, user=user_id, text=text)
         except SlackApiError as error:
-            return _error_of(error) in {"user_not_in_channel", "not_in_channel", "channel_not_found"} and (
+            return error_of(error) in {"user_not_in_channel", "not_in_channel", "channel_not_found"} and (
                 self._tell_directly(user_id, text)
             )
         except FAILURES as error:
-            _log.warning("an answer was not sent: %s", _error_of(error))
+            _log.warning("an answer was not sent: %s", error_of(error))
             return False
         return True
 
@@ -272,12 +277,12 @@ class SlackWeb:
         try:
             self._client.chat_postMessage(channel=user_id, text=text)
         except FAILURES as error:
-            _log.warning("a direct message was not sent: %s", _error_of(error))
+            _log.warning("a direct message was not sent: %s", error_of(error))
             return False
         return True
 
 
-def _error_of(error: Exception) -> str:
+def error_of(error: Exception) -> str:
     """Slack's own word for what went wrong, or the exception's."""
     if isinstance(error, SlackApiError):
         response = error.response
@@ -294,7 +299,7 @@ def _is_slacks_word(error: Exception) -> bool:
 def _is_rate_limit(error: Exception) -> bool:
     if not isinstance(error, SlackApiError):
         return False
-    return getattr(error.response, "status_code", None) == _RATE_LIMITED or _error_of(error) == "ratelimited"
+    return getattr(error.response, "status_code", None) == _RATE_LIMITED or error_of(error) == "ratelimited"
 
 
 def _retry_after(error: Exception) -> float:
