@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dibs.deadline import Deadline
+from dibs.slack.text import unescaped
 
 # Slack's own are capital letters and digits; it asks to take them as they come.
 _SLACK_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
@@ -154,7 +155,7 @@ def typed(body: Payload, deadline: Deadline) -> Typed:
             trigger_id=trigger,
         ),
         command=_text(body.get("command")),
-        text=str(body.get("text") or "").strip(),
+        text=unescaped(str(body.get("text") or "")).strip(),
     )
 
 

@@ -26,6 +26,11 @@ def escaped(text: str) -> str:
     return _UNSAFE.sub(lambda match: _ESCAPES[match.group()], text)
 
 
+def unescaped(text: str) -> str:
+    """`text` as it was typed, where Slack has escaped it."""
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
 def cut(text: str, limit: int) -> str:
     """`text`, or as much of it as fits into `limit` with an ellipsis at its end."""
     if length(text) <= limit:
@@ -74,7 +79,7 @@ def plain(said: str, name_of: Callable[[str], str]) -> str:
     said = _MENTION.sub(lambda match: name_of(match.group(1)), said)
     said = _DATE.sub(lambda match: match.group(1), said)
     said = _LINK.sub(lambda match: match.group(1), said).replace("*", "").replace("`", "")
-    return said.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    return unescaped(said)
 
 
 def link(url: str, words: str) -> str:
