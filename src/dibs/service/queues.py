@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from dibs.deadline import Deadline
 from dibs.domain.errors import AlreadyDone
-from dibs.domain.queue import NewQueue, Queue
+from dibs.domain.queue import KEY_FORM, NewQueue, Queue
 from dibs.domain.task import Task
 from dibs.domain.text import clean
 from dibs.store import queues, tasks
@@ -64,7 +64,9 @@ class QueueService:
         return self._queues(queues.OF_ELIGIBLE, values, deadline)
 
     def by_key(self, workspace: str, key: str, *, deadline: Deadline | None = None) -> Queue | None:
-        """The queue with this key, or None."""
+        """The queue with this key, or None, which it also is for words that can be no key."""
+        if not KEY_FORM.fullmatch(key):
+            return None
         found = self._queues(queues.BY_KEY, {"workspace": workspace, "key": key}, deadline)
         return found[0] if found else None
 
