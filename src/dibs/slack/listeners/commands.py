@@ -178,7 +178,8 @@ def _help(front: Front, typed: Typed, _rest: str) -> Answer:
 
 
 def _unknown(front: Front, typed: Typed, _rest: str) -> Answer:
-    word = text.one_line(_split(typed.text)[0], 40)
+    words = _split(typed.text)[1] if typed.command == Command.DIBS else typed.text
+    word = text.one_line(_split(words)[0], 40)
     known = _help(front, typed, "")["text"]
     return said(f"Dibs does not know “{word}”. {replies.NOTHING_CHANGED}\n\n{known}")
 
