@@ -83,14 +83,16 @@ class MembershipService:
             except LookUpFailed as error:
                 _log.warning("the members of %s could not be read: %s", row["channel_id"], error)
                 continue
-            self._guard.run(members.READ_WHOLE, {"queue_id": row["queue_id"], "present": present}, deadline)
+            values = {"queue_id": row["queue_id"], "present": present, "read_at": row["read_at"]}
+            self._guard.run(members.READ_WHOLE, values, deadline)
         for row in self._guard.run(members.UNVERIFIED, {"most": PEOPLE_AT_A_TIME}, deadline):
             try:
                 standing = self._directory.standing(row["workspace"], row["user_id"], deadline)
             except LookUpFailed as error:
                 _log.warning("a person could not be looked up: %s", error)
                 return
-            self._set(row["queue_id"], row["user_id"], standing, deadline)
+            found = {"queue_id": row["queue_id"], "user_id": row["user_id"], "standing": standing}
+            self._guard.run_once(members.VERIFIED, found, deadline)
 
     def _set(self, queue_id: int, user_id: str, standing: Standing, deadline: Deadline) -> None:
         values = {"queue_id": queue_id, "user_id": user_id, "standing": standing}

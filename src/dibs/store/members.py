@@ -28,6 +28,12 @@ SET_STANDING = sa.text(
     "WHERE queue_member.standing <> excluded.standing"
 )
 
+VERIFIED = sa.text(
+    "UPDATE dibs.queue_member SET standing = :standing, changed_at = clock_timestamp() "
+    "WHERE queue_id = :queue_id AND user_id = :user_id AND standing = 'unverified'"
+)
+"""For a look-up of who somebody is, during which they may have left the channel."""
+
 JOINED = sa.text(
     "INSERT INTO dibs.queue_member (queue_id, user_id, standing) "
     "SELECT q.id, :user_id, 'unverified' FROM dibs.queue q "
@@ -37,29 +43,34 @@ JOINED = sa.text(
 )
 
 LEFT = sa.text(
-    "UPDATE dibs.queue_member m SET standing = 'left', changed_at = clock_timestamp() FROM dibs.queue q "
-    "WHERE q.id = m.queue_id AND q.workspace = :workspace AND q.channel_id = :channel_id "
-    "AND m.user_id = :user_id AND m.standing <> 'left'"
+    "INSERT INTO dibs.queue_member (queue_id, user_id, standing) "
+    "SELECT q.id, :user_id, 'left' FROM dibs.queue q "
+    "WHERE q.workspace = :workspace AND q.channel_id = :channel_id "
+    "ON CONFLICT (queue_id, user_id) DO UPDATE SET standing = 'left', changed_at = clock_timestamp()"
 )
 
+# Events tell of a change sooner than a reading of the whole channel that had begun before it.
 READ_WHOLE = sa.text(
     """
 WITH present AS (
     INSERT INTO dibs.queue_member (queue_id, user_id, standing)
     SELECT :queue_id, p.user_id, 'unverified' FROM unnest(:present) AS p (user_id)
     ON CONFLICT (queue_id, user_id) DO UPDATE SET standing = 'unverified', changed_at = clock_timestamp()
-    WHERE queue_member.standing = 'left'
+    WHERE queue_member.standing = 'left' AND queue_member.changed_at < :read_at
 ), gone AS (
     UPDATE dibs.queue_member SET standing = 'left', changed_at = clock_timestamp()
     WHERE queue_id = :queue_id AND standing <> 'left' AND NOT user_id = ANY(:present)
+      AND changed_at < :read_at
 )
 UPDATE dibs.queue SET members_read_at = clock_timestamp() WHERE id = :queue_id"""
 ).bindparams(
-    sa.bindparam("queue_id", type_=sa.BigInteger()), sa.bindparam("present", type_=sa.ARRAY(sa.Text()))
+    sa.bindparam("queue_id", type_=sa.BigInteger()),
+    sa.bindparam("present", type_=sa.ARRAY(sa.Text())),
+    sa.bindparam("read_at", type_=sa.TIMESTAMP(timezone=True)),
 )
 
 READ_LONG_AGO = sa.text(
-    "SELECT id AS queue_id, workspace, channel_id FROM dibs.queue "
+    "SELECT id AS queue_id, workspace, channel_id, clock_timestamp() AS read_at FROM dibs.queue "
     "WHERE members_read_at IS NULL OR members_read_at < now() - make_interval(secs => :seconds) "
     "ORDER BY members_read_at NULLS FIRST LIMIT :most"
 )
