@@ -30,8 +30,7 @@ def crowd(database_url: str, proxy: Proxy) -> Iterator[Office]:
     """Fifty people and a queue; the bot reaches its database through the proxy."""
     with open_office(database_url, people=(*FIFTY, "Sue"), bots_way=proxy.url) as office:
         office.make_queue()
-        while office.count("queue_member", standing="eligible") <= len(FIFTY):
-            office.bot.membership.catch_up()
+        office.verify_members()
         yield office
 
 

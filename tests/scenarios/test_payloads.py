@@ -372,10 +372,7 @@ def test_events_that_nobody_asked_for(office: Office, event: str) -> None:
 
 @pytest.mark.parametrize("event", ["member_joined_channel", "member_left_channel"])
 def test_events_of_members_that_lack_something(office: Office, event: str) -> None:
-    while office.count("queue_member", standing="unverified") or not office.count(
-        "queue_member", standing="eligible"
-    ):
-        office.bot.membership.catch_up()
+    office.verify_members()
     before = office.rows("SELECT * FROM dibs.queue_member ORDER BY user_id")
     incomplete: list[dict[str, object]] = [
         {},

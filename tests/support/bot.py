@@ -72,6 +72,17 @@ class Office:
         """The modal that the person has before them."""
         return self.slack.views(self.id(name))[-1]
 
+    def verify_members(self) -> None:
+        """Have everybody in the queues' channels looked up, as the jobs do in time."""
+
+        def all_known() -> bool:
+            self.bot.membership.catch_up()
+            return self.count("queue", members_read_at=None) == 0 and not self.count(
+                "queue_member", standing="unverified"
+            )
+
+        self.wait(all_known)
+
     def type(self, name: str, text: str, command: str = "/queue") -> str:
         """Type a command in the channel; what it was answered."""
         result = self.slack.command(self.id(name), self.channel.id, command, text)
@@ -126,7 +137,7 @@ class Office:
 
     def count(self, table: str, **columns: object) -> int:
         """How many rows of a table have these values."""
-        where = " AND ".join(f"{column} = :{column}" for column in columns) or "true"
+        where = " AND ".join(f"{column} IS NOT DISTINCT FROM :{column}" for column in columns) or "true"
         rows = self.rows(f"SELECT count(*) AS number FROM dibs.{table} WHERE {where}", **columns)  # noqa: S608
         return int(rows[0]["number"])
 
