@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import uuid
 
+from dibs.domain.errors import StoreError
 from dibs.domain.queue import NewQueue
 from dibs.domain.task import State
-from dibs.playground import SlackStandIn
+from dibs.playground import Lever, SlackStandIn, Step, Where
 from dibs.wiring import Bot
 
 _PEOPLE = ("Amal", "Bilal", "Hana", "Marek", "Sue")
@@ -17,13 +18,61 @@ _TASKS = (
     ("Which voltage does the pump take in Japan?", "Asked by mail; the data sheet says only 230 V."),
 )
 _COMMANDS = (
-    ("/queue", "add a title"),
-    ("/queue", "next"),
-    ("/queue", "list"),
-    ("/queue", "mine"),
-    ("/queue", "help"),
+    ("/queue add ", "a title: puts a task into the queue"),
+    ("/queue next", "gives you the task that has waited longest"),
+    ("/queue list", "shows what is waiting and who has what"),
+    ("/queue mine", "shows what you have"),
+    ("/queue help", "shows what else there is"),
 )
 _LEASE_SECONDS = 10 * 60
+_END_LEASES = "Let the leases end now"
+_TOUR = (
+    Step(
+        title="Race for a task",
+        do="Turn on “Press together” above, then press Claim on the same task in both panes.",
+        see="Both presses arrive at the same moment. One of you has the task; the other is told who, and "
+        "that nothing changed.",
+        where=Where.PRIVATE,
+        words=("did not change its owner",),
+    ),
+    Step(
+        title="Start it",
+        do="Turn “Press together” off again, and let the new owner press Start on the card.",
+        see="The card is in progress and says until when it is theirs.",
+        where=Where.PRIVATE,
+        words=("You have started",),
+    ),
+    Step(
+        title="Go quiet",
+        do=f"Press “{_END_LEASES}” here, instead of waiting for ten minutes in which the owner does nothing.",
+        see="The task comes back by itself. The card says that the lease expired and, as work had begun, "
+        "that it needs a check.",
+        where=Where.MESSAGE,
+        words=("because the lease expired", "Needs a check"),
+        lever=_END_LEASES,
+    ),
+    Step(
+        title="Check before repeating",
+        do="Claim the same task again and press Start. Say what you found, and confirm.",
+        see="Started work may have had an effect outside, so a person looks first. Dibs repeats nothing.",
+        where=Where.PRESS,
+        words=("Submit Check",),
+    ),
+    Step(
+        title="Hand it back",
+        do="Press Release, choose a reason, and leave a note for the next owner.",
+        see="The task waits again, and its card carries the note for whoever claims it.",
+        where=Where.MESSAGE,
+        words=("*Handed back*",),
+    ),
+    Step(
+        title="See the record",
+        do="Press History on the card.",
+        see="Everything that happened is there, with who and when; so are the presses that changed nothing.",
+        where=Where.MODAL,
+        words=("History of",),
+    ),
+)
 
 
 def set_the_scene(slack: SlackStandIn, bot: Bot) -> None:
@@ -49,3 +98,20 @@ def set_the_scene(slack: SlackStandIn, bot: Bot) -> None:
         bot.queues.add_task(queue.id, title, supervisor, details=details, op_id=f"scene:{uuid.uuid4()}")
     bot.membership.catch_up()
     bot.delivery.deliver_once()
+    slack.levers = [
+        Lever(
+            _END_LEASES,
+            "Ends every lease of this queue, as if its owners had been quiet for too long.",
+            lambda: _end_leases(bot, queue.id),
+        )
+    ]
+    slack.tour.begin(_TOUR)
+
+
+def _end_leases(bot: Bot, queue_id: int) -> None:
+    try:
+        bot.sweep.end_leases(queue_id)
+        bot.sweep.sweep_once()
+        bot.delivery.deliver_once()
+    except StoreError as error:
+        raise RuntimeError(f"the database did not do it: {error}") from error

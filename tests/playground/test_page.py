@@ -10,6 +10,8 @@ import pytest
 from tests.playground.tiny_bot import release_modal
 from tests.support.slack import request
 
+from dibs.playground import Lever, Step, Where
+
 if TYPE_CHECKING:
     from slack_sdk import WebClient
     from tests.playground.tiny_bot import TinyBot
@@ -173,3 +175,44 @@ def test_nonsense_is_refused(slack: SlackStandIn, acts: object) -> None:
     body = json.dumps({"acts": acts}).encode()
     assert request("POST", f"{slack.page_url}page/act", body, JSON)[0] in (400, 409)
     assert request("POST", f"{slack.page_url}page/act", b"{", JSON)[0] == 400
+
+
+def test_a_step_of_the_tour_ticks_itself_off_once_it_is_seen(
+    slack: SlackStandIn, client: WebClient, support: Channel
+) -> None:
+    def done() -> list[bool]:
+        return [step["done"] for step in json.loads(state(slack, "")[1])["tour"]]
+
+    def step(where: Where, *words: str) -> Step:
+        return Step(title="T", do="D", see="S", where=where, words=words)
+
+    client.chat_postMessage(channel=support.id, text="done yesterday")
+    slack.tour.begin([step(Where.MESSAGE, "done"), step(Where.PRIVATE, "done"), step(Where.PRESS, "/tiny")])
+    assert done() == [False, False, False]
+    client.chat_postMessage(channel=support.id, text="undone")
+    assert done() == [True, False, False]
+    slack.command(support.members[0], support.id, "/tiny", "is done")
+    assert done() == [True, True, True]
+    act(slack, {"kind": "begin_tour"})
+    assert done() == [False, False, False]
+
+
+def test_a_modal_may_be_what_a_step_waits_for(slack: SlackStandIn, client: WebClient, amal: Person) -> None:
+    slack.tour.begin([Step(title="T", do="D", see="S", where=Where.MODAL, words=("Release", "TINY"))])
+    client.views_open(trigger_id=slack.world.issue_trigger(amal.id), view=release_modal())
+    assert json.loads(state(slack, "")[1])["tour"][0]["done"]
+
+
+def test_levers_are_offered_and_pulled(slack: SlackStandIn) -> None:
+    pulled: list[str] = []
+
+    def stuck() -> None:
+        raise RuntimeError("it is stuck")
+
+    slack.levers = [Lever("Now", "At once.", lambda: pulled.append("now")), Lever("Never", "", stuck)]
+    offered = json.loads(state(slack, "")[1])["levers"]
+    assert offered[0] == {"label": "Now", "explanation": "At once."}
+    assert act(slack, {"kind": "pull_lever", "label": "Now"}) == (200, {"results": [{}]})
+    assert pulled == ["now"]
+    assert act(slack, {"kind": "pull_lever", "label": "Never"})[1]["results"] == [{"error": "it is stuck"}]
+    assert act(slack, {"kind": "pull_lever", "label": "Gone"})[0] == 409

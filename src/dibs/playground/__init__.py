@@ -4,6 +4,19 @@ from dibs.playground.bot import Answer
 from dibs.playground.clock import Clock
 from dibs.playground.interactions import Result
 from dibs.playground.standin import SlackStandIn
+from dibs.playground.tour import Lever, Step, Where
 from dibs.playground.world import Call, Channel, Failure, Person
 
-__all__ = ["Answer", "Call", "Channel", "Clock", "Failure", "Person", "Result", "SlackStandIn"]
+__all__ = [
+    "Answer",
+    "Call",
+    "Channel",
+    "Clock",
+    "Failure",
+    "Lever",
+    "Person",
+    "Result",
+    "SlackStandIn",
+    "Step",
+    "Where",
+]

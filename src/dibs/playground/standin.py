@@ -16,6 +16,7 @@ from dibs.playground.looking import Looking
 from dibs.playground.page import PageRoutes
 from dibs.playground.routes import BotRoutes
 from dibs.playground.server import HOST, Connections, Server
+from dibs.playground.tour import Tour
 from dibs.playground.views import as_json
 from dibs.playground.world import Channel, Person, World
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from dibs.playground.bot import Answer
     from dibs.playground.clock import Clock
+    from dibs.playground.tour import Lever
 
 Json = dict[str, Any]
 
@@ -37,7 +39,8 @@ class SlackStandIn(Looking):
 
     It speaks the Web API under `api_url`, sends signed requests to `bot_url`, and shows its people on the
     page at `page_url`. Its refusals are Slack's. Every act of a person is a method here, too, so tests read
-    as what people do and see. `commands` are offered to who writes on the page, as pairs of name and words.
+    as what people do and see. `commands` are offered to who writes on the page, as pairs of a beginning and
+    words; `levers` are offered beside it, and `tour` tells a newcomer what to try.
     """
 
     def __init__(
@@ -55,6 +58,8 @@ class SlackStandIn(Looking):
         self.faults = Faults()
         self.bot_token = bot_token
         self.commands: list[tuple[str, str]] = []
+        self.levers: list[Lever] = []
+        self.tour = Tour(self.world)
         self._bot = Bot(signing_secret, answer_within)
         self._acts = Interactions(self.world, self._bot, lambda: f"{self._base}hooks/")
         connections = Connections()

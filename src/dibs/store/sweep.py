@@ -50,3 +50,10 @@ SELECT {", ".join(f"e.{column}" for column in TASK_COLUMNS.split(", "))}, q.key 
        e.former_owner, e.former_state
 FROM expired e JOIN dibs.queue q ON q.id = e.queue_id"""
 )
+
+END_LEASES = sa.text(
+    f"""
+UPDATE dibs.task SET lease_until = clock_timestamp() - interval '1 second'
+WHERE queue_id = :queue_id AND state IN ({_SOURCES}) AND lease_until > clock_timestamp()
+RETURNING id"""
+)

@@ -1,0 +1,95 @@
+"""What the page shows, as plain data: the workspace, and what one person sees of it."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any, Final
+
+from dibs.playground.views import as_json
+
+if TYPE_CHECKING:
+    from dibs.playground.world import Channel, World
+
+Json = dict[str, Any]
+
+MOST_MESSAGES: Final = 200
+
+
+def workspace(world: World) -> Json:
+    """Return what both panes share: who there is, where, and the last presses."""
+    return {
+        "bot": {"name": world.people[world.bot_user_id].name, "user_id": world.bot_user_id},
+        "people": [
+            {
+                "id": person.id,
+                "name": person.name,
+                "is_bot": person.is_bot,
+                "deleted": person.deleted,
+                "foreign": person.team_id != world.team_id,
+                "tz": person.tz,
+            }
+            for person in world.people.values()
+        ],
+        "channels": [
+            {
+                "id": channel.id,
+                "name": channel.name,
+                "is_im": channel.is_im,
+                "is_private": channel.is_private,
+                "is_archived": channel.is_archived,
+                "members": list(channel.members),
+            }
+            for channel in world.channels.values()
+        ],
+        "presses": [
+            {
+                "who": press.who,
+                "what": press.what,
+                "status": press.status,
+                "ms": press.milliseconds,
+                "words": press.words,
+                "at": press.at,
+            }
+            for press in world.presses
+        ],
+    }
+
+
+def pane(world: World, user: str, channel_id: str) -> Json:
+    """Return what one person sees: a channel with the messages meant for their eyes, and their modal."""
+    channel = world.channels.get(channel_id)
+    stack = world.stacks.get(user, [])
+    home = world.homes.get(user)
+    return {
+        "user": user,
+        "channel": channel_id,
+        "messages": timeline(world, user, channel) if channel else [],
+        "view": as_json(world, stack[-1]) if stack else None,
+        "depth": len(stack),
+        "latest": {
+            one.id: newest(world, user, one) for one in world.channels.values() if user in one.members
+        },
+        "home": as_json(world, home) if home else None,
+        "failures": [
+            {"container": f.container, "block_id": f.block_id, "action_id": f.action_id, "words": f.words}
+            for f in world.failures
+            if f.user == user
+        ],
+    }
+
+
+def newest(world: World, user: str, channel: Channel) -> str:
+    """Return the timestamp of the last thing that a person was told in a channel."""
+    private = [e.message["ts"] for e in world.ephemerals if e.user == user and e.channel == channel.id]
+    return max([*list(channel.messages)[-1:], *private[-1:]], default="")
+
+
+def timeline(world: World, user: str, channel: Channel) -> list[Json]:
+    """Return a channel's messages and this person's private ones, in the order they came."""
+    seen = (
+        list(channel.messages.values())[-MOST_MESSAGES:]
+        if user in channel.members or not channel.is_im
+        else []
+    )
+    private = [e.message for e in world.ephemerals if e.user == user and e.channel == channel.id]
+    return copy.deepcopy(sorted([*seen, *private], key=lambda message: float(message["ts"])))
