@@ -13,7 +13,7 @@ _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _MENTION = re.compile(r"<@([^|>]+)>")
 _DATE = re.compile(r"<!date\^[^|>]*\|([^>]*)>")
 _LINK = re.compile(r"<https?://[^|>]*\|([^>]*)>")
-_UNFINISHED_ESCAPE = re.compile(r"&[a-z]{0,3}$")
+_UNFINISHED = re.compile(r"(?:&[a-z]{0,3}|<[^<>]*)$")
 
 
 def length(text: str) -> int:
@@ -39,13 +39,16 @@ def cut(text: str, limit: int) -> str:
     return kept.rstrip() + ELLIPSIS
 
 
+def cut_formatted(text: str, limit: int) -> str:
+    """Like `cut`, for mrkdwn: no escape, mention, time or link is broken in two."""
+    if length(text) <= limit:
+        return text
+    return _UNFINISHED.sub("", cut(text, limit).removesuffix(ELLIPSIS)) + ELLIPSIS
+
+
 def shown(text: str, limit: int) -> str:
     """Text from people for mrkdwn: escaped, then cut without breaking an escape in two."""
-    safe = escaped(text)
-    if length(safe) <= limit:
-        return safe
-    kept = cut(safe, limit).removesuffix(ELLIPSIS)
-    return _UNFINISHED_ESCAPE.sub("", kept) + ELLIPSIS
+    return cut_formatted(escaped(text), limit)
 
 
 def one_line(text: str, limit: int) -> str:

@@ -41,7 +41,7 @@ def card(facts: Facts) -> Message:
     if remarks:
         blocks.append(context("   ·   ".join(remarks)))
     blocks.append(actions(f"task_{facts.task.id}", _buttons(facts)))
-    return Message(text.cut("\n".join([*paragraphs, *remarks]), MOST_TEXT), blocks)
+    return Message(text.cut_formatted("\n".join([*paragraphs, *remarks]), MOST_TEXT), blocks)
 
 
 def _paragraphs(facts: Facts) -> Iterator[str]:

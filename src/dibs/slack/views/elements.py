@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from dibs.slack.text import cut
+from dibs.slack.text import cut, cut_formatted
 
 Block = dict[str, Any]
 Element = dict[str, Any]
@@ -26,7 +26,7 @@ def plain(text: str, limit: int) -> Element:
 
 def mrkdwn(text: str, limit: int = SECTION_TEXT) -> Element:
     """Formatted text; what people wrote in it must be escaped already."""
-    return {"type": "mrkdwn", "text": cut(text, limit)}
+    return {"type": "mrkdwn", "text": cut_formatted(text, limit)}
 
 
 def section(text: str) -> Block:

@@ -22,7 +22,7 @@ def task_list(title: str, tasks: Sequence[Task], *, empty: str) -> Message:
     if len(tasks) > MOST_TASKS:
         lines.append(f"Only the first {MOST_TASKS} are shown.")
     return Message(
-        text.cut("\n".join([title, *lines]), MOST_TEXT),
+        text.cut_formatted("\n".join([title, *lines]), MOST_TEXT),
         [section(title), *(section(line) for line in lines)],
     )
 
