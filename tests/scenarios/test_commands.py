@@ -15,12 +15,17 @@ LATER = ["/queue settings", "/queue pause", "/queue resume SUP", "/queue report"
 
 
 def _create(
-    office: Office, named: str, *, by: str = "Sue", channel: Channel | None = None, **values: str
+    office: Office,
+    key: str,
+    values: dict[str, str] | None = None,
+    *,
+    by: str = "Sue",
+    channel: Channel | None = None,
 ) -> dict[str, str]:
     """Send the form of /queue create; the errors by input."""
     where = (channel or office.channel).id
     assert office.slack.command(office.id(by), where, "/queue", "create").ephemeral is None
-    given = {"name": f"The {named} queue", "key": named, "lease_minutes": "30"} | values
+    given = {"name": f"The {key} queue", "key": key, "lease_minutes": "30"} | (values or {})
     result = office.submit(by, given)
     assert result.closed != bool(result.errors)
     return result.errors
@@ -229,7 +234,7 @@ def _form(office: Office, typed: str) -> bytes:
 def test_what_a_queue_cannot_be_made_with_is_named_at_its_input(
     office: Office, values: dict[str, str], at: str
 ) -> None:
-    errors = _create(office, "BIL", **values)
+    errors = _create(office, "BIL", values)
     assert errors.keys() == {at}
     assert office.count("queue") == 1
     assert office.opened("Sue")["state"]["values"]["name"]["name"]["value"] == values.get(
@@ -241,7 +246,7 @@ def test_what_a_queue_cannot_be_made_with_is_named_at_its_input(
 
 
 def test_everything_that_is_wrong_is_named_at_once(office: Office) -> None:
-    errors = _create(office, "!", name=" ", lease_minutes="0")
+    errors = _create(office, "!", {"name": " ", "lease_minutes": "0"})
     # Slack's own client sees an empty name; what it lets through, Dibs names.
     assert errors.keys() <= {"name", "key", "lease_minutes"}
     assert office.count("queue") == 1

@@ -50,7 +50,7 @@ def test_head_leaves_the_connection_usable(office: Office) -> None:
 def test_not_ready_and_failing_jobs_named_while_the_database_is_down(tmp_path: Path) -> None:
     server = EmbeddedPostgres(tmp_path, fsync=False)
     with server, open_office(server.start(), people=("Sue",)) as office:
-        office.bot.start_jobs()
+        office.bot.scheduler.start()
         assert request("GET", f"{_base(office)}/readyz")[0] == 200
         server.stop()
         status, body = request("GET", f"{_base(office)}/readyz")

@@ -1,0 +1,60 @@
+"""Every id that is rendered is handled, and the reverse."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from typing import Any
+
+from tests.slack.samples import all_modals, cards_in_every_state, elements_of
+
+from dibs.slack.ids import ANSWER_PREFIX, Action, Field, View
+from dibs.slack.listeners import actions, commands, views
+from dibs.slack.listeners.actions import HANDLERS as PRESSES
+from dibs.slack.listeners.views import HANDLERS as FORMS
+
+
+def test_every_button_on_a_card_is_handled_and_every_handled_button_stands_on_some_card() -> None:
+    rendered = {
+        element["action_id"] for message in cards_in_every_state() for element in elements_of(message.blocks)
+    }
+    assert rendered == set(Action) == set(PRESSES)
+
+
+def test_every_form_is_rendered_and_handled() -> None:
+    rendered = {view["callback_id"] for view in all_modals()}
+    assert rendered == set(View)
+    # The history is for reading only.
+    assert set(FORMS) == set(View) - {View.HISTORY}
+    for view in all_modals():
+        assert ("submit" in view) == (view["callback_id"] in FORMS)
+
+
+def test_every_input_is_rendered_and_read() -> None:
+    read = inspect.getsource(views)
+    rendered: set[str] = set()
+    for view in all_modals():
+        for block in view["blocks"]:
+            if block["type"] == "input":
+                assert block["block_id"] == block["element"]["action_id"]
+                rendered.add(block["block_id"])
+    fixed = {name for name in rendered if not name.startswith(ANSWER_PREFIX)}
+    assert fixed == set(Field)
+    assert fixed != rendered
+    for field in Field:
+        assert f"Field.{field.name}" in read
+
+
+def test_modules_that_listen_name_no_id_in_words() -> None:
+    ids: set[str] = {*Action}
+    for module in (actions, commands, views):
+        source = inspect.getsource(module)
+        assert not [found for found in ids if f'"{found}"' in source]
+
+
+def test_a_button_carries_its_task_and_version() -> None:
+    for message in cards_in_every_state():
+        for element in elements_of(message.blocks):
+            value: dict[str, Any] = json.loads(element["value"])
+            assert {"task", "version"} <= value.keys()
+            assert len(element["value"]) <= 2000
