@@ -67,7 +67,7 @@ def _write(slack: SlackStandIn, act: Json) -> Callable[[], Result | None]:
         return lambda: slack.command(act["user"], act["channel"], name, rest.strip())
 
     def plainly() -> None:
-        slack.say(act["user"], act["channel"], text)
+        slack.say(act["user"], act["channel"], text, thread_ts=str(act.get("thread") or ""))
 
     return plainly
 

@@ -15,6 +15,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from dibs.playground.acts import carry_out
+from dibs.playground.inspection import behind
 from dibs.playground.shown import pane, workspace
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class PageRoutes:
         return [
             Route("/", self._index),
             Route("/page/state", self._state),
+            Route("/page/press", self._press),
             Route("/page/act", self._act, methods=["POST"]),
             Mount("/static", StaticFiles(directory=STATIC)),
         ]
@@ -94,14 +96,14 @@ class PageRoutes:
         return JSONResponse(self._shown(request), headers=NO_CACHE)
 
     def _shown(self, request: Request) -> Json:
-        world = self._slack.world
+        world, opened = self._slack.world, request.query_params.get("opened", "")
         with world.lock:
             panes = {}
             for side in SIDES:
                 user, _, channel = request.query_params.get(side, "").partition(",")
                 if user in world.people:
-                    panes[side] = pane(world, user, channel)
-            shown = {"version": world.version, **workspace(world), "panes": panes}
+                    panes[side] = pane(world, user, channel, since=opened)
+            shown = {"version": world.version, "now": world.clock.ts(), **workspace(world), "panes": panes}
             return shown | self._offered()
 
     def _offered(self) -> Json:
@@ -113,6 +115,15 @@ class PageRoutes:
             ],
             "tour": self._slack.tour.shown(),
         }
+
+    async def _press(self, request: Request) -> Response:
+        """Answer with what was behind one of the last presses."""
+        name = request.query_params.get("name", "")
+        try:
+            told = await run_in_threadpool(behind, self._slack.world, self._slack.traffic, name)
+        except LookupError as error:
+            return JSONResponse({"error": str(error)}, HTTPStatus.NOT_FOUND, NO_CACHE)
+        return JSONResponse(told, headers=NO_CACHE)
 
     async def _act(self, request: Request) -> Response:
         """Carry out one act, or two at the very same moment."""

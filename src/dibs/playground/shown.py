@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, Final
 
+from dibs.playground.inspection import name_of
 from dibs.playground.views import as_json
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def workspace(world: World) -> Json:
         ],
         "presses": [
             {
+                "name": name_of(press),
                 "who": press.who,
                 "what": press.what,
                 "status": press.status,
@@ -55,19 +57,22 @@ def workspace(world: World) -> Json:
     }
 
 
-def pane(world: World, user: str, channel_id: str) -> Json:
-    """Return what one person sees: a channel with the messages meant for their eyes, and their modal."""
+def pane(world: World, user: str, channel_id: str, *, since: str = "") -> Json:
+    """Return what one person sees: a channel with the messages meant for their eyes, and their modal.
+
+    Private messages older than `since`, when the page was loaded, are gone from it as they are in Slack.
+    """
     channel = world.channels.get(channel_id)
     stack = world.stacks.get(user, [])
     home = world.homes.get(user)
     return {
         "user": user,
         "channel": channel_id,
-        "messages": timeline(world, user, channel) if channel else [],
+        "messages": timeline(world, user, channel, since) if channel else [],
         "view": as_json(world, stack[-1]) if stack else None,
         "depth": len(stack),
         "latest": {
-            one.id: newest(world, user, one) for one in world.channels.values() if user in one.members
+            one.id: newest(world, user, one, since) for one in world.channels.values() if user in one.members
         },
         "home": as_json(world, home) if home else None,
         "failures": [
@@ -78,18 +83,27 @@ def pane(world: World, user: str, channel_id: str) -> Json:
     }
 
 
-def newest(world: World, user: str, channel: Channel) -> str:
+def newest(world: World, user: str, channel: Channel, since: str) -> str:
     """Return the timestamp of the last thing that a person was told in a channel."""
-    private = [e.message["ts"] for e in world.ephemerals if e.user == user and e.channel == channel.id]
+    private = [message["ts"] for message in whispered(world, user, channel, since)]
     return max([*list(channel.messages)[-1:], *private[-1:]], default="")
 
 
-def timeline(world: World, user: str, channel: Channel) -> list[Json]:
+def whispered(world: World, user: str, channel: Channel, since: str) -> list[Json]:
+    """Return the private messages that a person still sees in a channel."""
+    return [
+        one.message
+        for one in world.ephemerals
+        if one.user == user and one.channel == channel.id and one.message["ts"] > since
+    ]
+
+
+def timeline(world: World, user: str, channel: Channel, since: str) -> list[Json]:
     """Return a channel's messages and this person's private ones, in the order they came."""
     seen = (
         list(channel.messages.values())[-MOST_MESSAGES:]
         if user in channel.members or not channel.is_im
         else []
     )
-    private = [e.message for e in world.ephemerals if e.user == user and e.channel == channel.id]
+    private = whispered(world, user, channel, since)
     return copy.deepcopy(sorted([*seen, *private], key=lambda message: float(message["ts"])))

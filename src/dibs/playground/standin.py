@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from starlette.applications import Starlette
 
-from dibs.playground.bot import ANSWER_WITHIN, Bot, together
+from dibs.playground.bot import ANSWER_WITHIN, together
 from dibs.playground.faults import Faults
 from dibs.playground.forms import typed
 from dibs.playground.guard import LoopbackOnly
@@ -17,6 +17,7 @@ from dibs.playground.page import PageRoutes
 from dibs.playground.routes import BotRoutes
 from dibs.playground.server import HOST, Connections, Server
 from dibs.playground.tour import Tour
+from dibs.playground.traffic import Traffic, WatchedBot, WatchedCalls
 from dibs.playground.views import as_json
 from dibs.playground.world import Channel, Person, World
 
@@ -60,13 +61,14 @@ class SlackStandIn(Looking):
         self.commands: list[tuple[str, str]] = []
         self.levers: list[Lever] = []
         self.tour = Tour(self.world)
-        self._bot = Bot(signing_secret, answer_within)
+        self.traffic = Traffic(self.clock)
+        self._bot = WatchedBot(signing_secret, answer_within, self.traffic)
         self._acts = Interactions(self.world, self._bot, lambda: f"{self._base}hooks/")
         connections = Connections()
         bot_routes = BotRoutes(self.world, self.faults, connections, bot_token)
         self._page = PageRoutes(self)
         app = Starlette(routes=[*bot_routes.routes(), *self._page.routes()])
-        self._server = Server(LoopbackOnly(app), connections, port)
+        self._server = Server(LoopbackOnly(WatchedCalls(app, self.traffic)), connections, port)
 
     # Starting and stopping
 
@@ -295,10 +297,13 @@ class SlackStandIn(Looking):
                 told["view"] = as_json(self.world, shown)
         return self._acts.tell(told)
 
-    def say(self, user_id: str, channel_id: str, text: str) -> Json:
-        """Write a plain message."""
+    def say(self, user_id: str, channel_id: str, text: str, *, thread_ts: str = "") -> Json:
+        """Write a plain message, in a channel or in the thread of a message there."""
         with self.world.lock:
             message = self.world.compose(text=text, user=user_id)
+            if thread_ts:
+                parent = self.world.channels[channel_id].messages[thread_ts]
+                message["thread_ts"] = parent.setdefault("thread_ts", thread_ts)
             return copy.deepcopy(self.world.post(self.world.channels[channel_id], message))
 
     def dismiss(self, user_id: str, ts: str) -> None:
