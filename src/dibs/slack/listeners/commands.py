@@ -37,7 +37,8 @@ def register(app: App, front: Front) -> None:
         try:
             answer = _dispatch(front, typed)
         except Lost:
-            answer = said(f"We could not confirm this; type `{typed.command} list` before you repeat it.")
+            again = "/dibs queue" if typed.command == Command.DIBS else Command.QUEUE
+            answer = said(f"We could not confirm this; type `{again} list` before you repeat it.")
         except StoreError:
             answer = said(
                 f"Dibs cannot reach its database just now. {replies.NOTHING_CHANGED} Please try again."
