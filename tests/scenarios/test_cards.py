@@ -73,7 +73,7 @@ def test_a_press_redraws_its_card_without_the_web_api(office: Office) -> None:
 def test_a_burst_of_changes_ends_at_the_newest_and_costs_fewer_updates(office: Office) -> None:
     card = office.add_task()
     _settled(office)
-    office.slack.faults.fail_next("response_url", delay=0.4)
+    office.slack.faults.fail_next("response_url", delay=0.4, times=2)
     office.press("Amal", card, "claim")
     before = len(office.slack.calls_to("chat.update"))
     task = office.task()
@@ -275,7 +275,7 @@ def test_two_bots_on_one_database_do_not_double_cards(office: Office, twin: Bot)
 def test_a_card_is_never_overwritten_with_an_older_state_by_another_bot(office: Office, twin: Bot) -> None:
     card = office.add_task()
     _settled(office)
-    office.slack.faults.fail_next("response_url", delay=0.5)
+    office.slack.faults.fail_next("response_url", delay=0.5, times=2)
     office.press("Amal", card, "claim")
     office.end_lease()
     office.bot.sweep.sweep_once()

@@ -115,6 +115,24 @@ def test_a_form_that_is_sent_to_a_frozen_database_says_so_at_an_input_and_keeps_
     assert crowd.count("release_card") == 1
 
 
+@pytest.mark.parametrize(("command", "words"), [("/queue", "add X"), ("/dibs", "queue add X")])
+def test_a_command_on_a_frozen_database_says_how_to_look(
+    crowd: Office, proxy: Proxy, command: str, words: str
+) -> None:
+    proxy.freeze()
+    result = crowd.slack.command(crowd.id("Sue"), crowd.channel.id, command, words)
+    assert (result.status, result.seconds < 3) == (200, True)
+    told = result.ephemeral["text"] if result.ephemeral else ""
+    how = f"{command} {words}".removesuffix("add X") + "list"
+    assert told == f"We could not confirm this; type `{how}` before you repeat it."
+    proxy.thaw()
+
+    def listed() -> bool:
+        return "*SUP* Support" in crowd.type("Sue", how.partition(" ")[2], command)
+
+    crowd.wait(listed)
+
+
 def test_a_claim_whose_answer_is_lost_is_confirmed_at_once(crowd: Office, proxy: Proxy) -> None:
     card = crowd.add_task()
     crowd.wait(lambda: crowd.rows("SELECT FROM dibs.card WHERE shown_version = 1"))
