@@ -14,6 +14,16 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
+TROUBLES: Final[dict[str, Json]] = {
+    "lost": {"lose_answer": True},
+    "limited": {"error": "ratelimited"},
+    "broken": {"http_status": 500},
+    "silent": {"silence": True},
+    "slow": {"delay": 2.0},
+}
+"""What the page calls the faults."""
+MOST_DELIVERIES: Final = 3
+
 
 def carry_out(slack: SlackStandIn, act: Json) -> Json:
     """Carry out one act and tell what came of it; what is gone cannot be pressed."""
@@ -43,6 +53,7 @@ def _press(slack: SlackStandIn, act: Json) -> Callable[[], Result | None]:
         act["action_id"],
         block_id=act.get("block_id"),
         choice=act.get("choice"),
+        deliveries=min(int(act.get("deliveries") or 1), MOST_DELIVERIES),
     )
 
 
@@ -91,6 +102,31 @@ def _dismiss(slack: SlackStandIn, act: Json) -> Callable[[], Result | None]:
     return waved_away
 
 
+def _fault(slack: SlackStandIn, act: Json) -> Callable[[], Result | None]:
+    method, trouble = str(act["method"]), TROUBLES[act["trouble"]]
+
+    def armed() -> None:
+        slack.faults.fail_next(method, **trouble)
+        _news(slack)
+
+    return armed
+
+
+def _clear_faults(slack: SlackStandIn, act: Json) -> Callable[[], Result | None]:
+    del act
+
+    def cleared() -> None:
+        slack.faults.clear()
+        _news(slack)
+
+    return cleared
+
+
+def _news(slack: SlackStandIn) -> None:
+    with slack.world.lock:
+        slack.world.changed()
+
+
 def _pull_lever(slack: SlackStandIn, act: Json) -> Callable[[], Result | None]:
     label = act["label"]
     lever = next((one for one in slack.levers if one.label == label), None)
@@ -110,7 +146,7 @@ def _begin_tour(slack: SlackStandIn, act: Json) -> Callable[[], Result | None]:
     def begun() -> None:
         with slack.world.lock:
             slack.tour.begin()
-            slack.world.changed()
+        _news(slack)
 
     return begun
 
@@ -123,6 +159,8 @@ ACTS: Final[dict[str, Callable[[SlackStandIn, Json], Callable[[], Result | None]
     "close": _close,
     "home": _home,
     "dismiss": _dismiss,
+    "fault": _fault,
+    "clear_faults": _clear_faults,
     "pull_lever": _pull_lever,
     "begin_tour": _begin_tour,
 }

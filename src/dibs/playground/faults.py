@@ -68,6 +68,12 @@ class Faults:
                 waiting.insert(0, replace(fault, times=fault.times - 1))
             return fault
 
+    @property
+    def waiting(self) -> list[tuple[str, Fault]]:
+        """The faults that still wait, each with the method that it waits for."""
+        with self._lock:
+            return [(method, fault) for method, faults in self._waiting.items() for fault in faults]
+
     def clear(self) -> None:
         """Forget every fault that still waits."""
         with self._lock:

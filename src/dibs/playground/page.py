@@ -16,7 +16,7 @@ from starlette.staticfiles import StaticFiles
 
 from dibs.playground.acts import carry_out
 from dibs.playground.inspection import behind
-from dibs.playground.shown import pane, workspace
+from dibs.playground.shown import pane, waiting, workspace
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -114,6 +114,7 @@ class PageRoutes:
                 {"label": lever.label, "explanation": lever.explanation} for lever in self._slack.levers
             ],
             "tour": self._slack.tour.shown(),
+            "faults": waiting(self._slack.faults),
         }
 
     async def _press(self, request: Request) -> Response:

@@ -9,6 +9,7 @@ from dibs.playground.inspection import name_of
 from dibs.playground.views import as_json
 
 if TYPE_CHECKING:
+    from dibs.playground.faults import Fault, Faults
     from dibs.playground.world import Channel, World
 
 Json = dict[str, Any]
@@ -81,6 +82,21 @@ def pane(world: World, user: str, channel_id: str, *, since: str = "") -> Json:
             if f.user == user
         ],
     }
+
+
+def waiting(faults: Faults) -> list[Json]:
+    """Return the faults that wait for a call of the bot."""
+    return [{"method": method, "trouble": _trouble(fault)} for method, fault in faults.waiting]
+
+
+def _trouble(fault: Fault) -> str:
+    marks = {
+        "lost": fault.lose_answer,
+        "silent": fault.silence,
+        "slow": fault.delay,
+        "limited": fault.retry_after,
+    }
+    return next((name for name, there in marks.items() if there), "broken")
 
 
 def newest(world: World, user: str, channel: Channel, since: str) -> str:

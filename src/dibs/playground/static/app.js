@@ -1,15 +1,23 @@
 // The page: two panes on one world, news by long polling, and presses that are sent together when asked.
 
-import { h } from "/static/dom.js";
+import { Faults } from "/static/faults.js";
+import { Presses } from "/static/inspector.js";
 import { Pane } from "/static/pane.js";
+import { remember, remembered } from "/static/remembered.js";
+import { Tour } from "/static/tour.js";
 
 const notice = document.getElementById("notice");
 const together = document.getElementById("together");
-const strip = document.getElementById("presses");
+const toggle = (name) => document.querySelector(`[data-toggle="${name}"]`);
 const TOGETHER = ["press", "press_in_view", "submit"];
 
 const panes = [...document.querySelectorAll(".pane")].map((root) => new Pane(root, act, moved));
+const presses = new Presses(document.getElementById("presses"), document.querySelector("[data-inspector]"));
+const tour = new Tour(document.getElementById("tour"), toggle("tour"), alone);
+const faults = new Faults(document.getElementById("faults"), toggle("faults"), alone);
 let version = "";
+// Private messages from before the page was loaded are gone, as they are in Slack.
+let opened = "";
 let polling = null;
 let armed = null;
 
@@ -48,10 +56,15 @@ function disarm({ keep = false } = {}) {
   armed = null;
 }
 
+/** Carry out what nobody in a pane does, such as pulling a lever. */
+async function alone(what, node) {
+  return (await post([{ what, node }]))[0];
+}
+
 async function post(acts) {
   for (const { node } of acts) node?.setAttribute("aria-busy", "true");
   try {
-    const body = JSON.stringify({ acts: acts.map(({ what }) => what) });
+    const body = JSON.stringify({ acts: acts.map(({ what }) => faults.applied(what)) });
     const response = await fetch("/page/act", { method: "POST", headers: { "Content-Type": "application/json" }, body });
     const told = await response.json();
     const results = told.results ?? acts.map(() => ({ error: told.error }));
@@ -93,8 +106,8 @@ function begin(world) {
 
 async function fetchState() {
   polling = new AbortController();
-  const query = new URLSearchParams({ since: version });
-  for (const pane of panes) if (pane.user) query.set(pane.side, `${pane.user},${pane.channel}`);
+  const query = new URLSearchParams({ since: version, opened });
+  for (const pane of panes) if (pane.user && !pane.root.hidden) query.set(pane.side, `${pane.user},${pane.channel}`);
   const response = await fetch(`/page/state?${query}`, { signal: polling.signal });
   return response.status === 204 ? null : response.json();
 }
@@ -102,29 +115,27 @@ async function fetchState() {
 function draw(world) {
   version = String(world.version);
   document.title = `${world.bot.name} playground`;
-  commands(world.commands);
   for (const pane of panes) {
     const seen = world.panes[pane.side];
     if (seen && seen.user === pane.user && seen.channel === pane.channel) pane.show(world, seen);
   }
-  strip.replaceChildren(...world.presses.toReversed().map(press));
+  presses.show(world.presses);
+  tour.show(world.tour);
+  faults.show(world);
 }
 
-function press(one) {
-  const good = one.status >= 200 && one.status < 300 && !one.words;
-  return h("li", { "data-press": true, "data-good": String(good) },
-    h("span", { class: "press-who" }, one.who),
-    h("span", { class: "press-what" }, one.what),
-    h("span", { class: "press-status" }, one.status ? `HTTP ${one.status}` : "no answer"),
-    h("span", { class: "press-ms" }, `${one.ms} ms`),
-    one.words && h("span", { class: "press-words" }, one.words),
-  );
-}
-
-function commands(list) {
-  if (document.getElementById("commands") || !list.length) return;
-  const entries = list.map(([name, words]) => h("option", { value: `${name} ` }, words));
-  document.body.append(h("datalist", { id: "commands" }, entries));
+/** Show one person or two; presses can go out together only from two panes. */
+function showPanes(count) {
+  disarm();
+  const [first, second] = panes;
+  second.root.hidden = count === 1;
+  first.root.parentElement.dataset.count = String(count);
+  toggle("panes").textContent = count === 1 ? "Two panes" : "One pane";
+  if (count === 1) together.checked = false;
+  together.disabled = count === 1;
+  remember("pane-count", count);
+  version = "";
+  polling?.abort();
 }
 
 const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
@@ -137,6 +148,7 @@ async function follow() {
       if (gone) say("");
       gone = false;
       if (!world) continue;
+      opened ||= world.now;
       if (!panes.some((pane) => pane.user) && world.people.length > 1) {
         begin(world);
         continue;
@@ -154,4 +166,6 @@ async function follow() {
 }
 
 together.addEventListener("change", () => together.checked || disarm());
+toggle("panes").addEventListener("click", () => showPanes(panes[1].root.hidden ? 2 : 1));
+showPanes(remembered("pane-count", 2));
 follow();

@@ -28,7 +28,7 @@ export class Modal {
     const typed = this.shown?.id === view.id ? this.typed() : {};
     const opening = this.shown?.id !== view.id;
     if (opening) this.errors = {};
-    if (!this.shown) this.before = document.activeElement;
+    if (!this.shown) this.goBack = this.pane.keepFocus();
     [this.key, this.shown, this.place, this.failure, this.depth] = [key, view, place, failure, depth];
     this.draw(typed);
     if (opening) this.focusFirst();
@@ -37,10 +37,13 @@ export class Modal {
   hide() {
     this.shown = this.key = null;
     this.fields = [];
+    const here = this.layer.contains(document.activeElement) || document.activeElement === document.body;
     this.layer.hidden = true;
     this.layer.replaceChildren();
     this.pane.setModal(false);
-    if (this.before?.isConnected) this.before.focus();
+    // Whoever is busy in the other pane by now is left there.
+    if (here) this.goBack?.();
+    this.goBack = null;
   }
 
   draw(typed) {

@@ -1,12 +1,12 @@
 // One person's side of the page: who they are, what they see, and what they do.
 
 import { blocks } from "/static/blocks.js";
+import { Composer } from "/static/composer.js";
 import { h } from "/static/dom.js";
+import { MessageList, putFocus, whereFocusIs } from "/static/messages.js";
 import { Modal, confirmDialog } from "/static/modal.js";
-import { mrkdwn } from "/static/mrkdwn.js";
 
 const HOME = "home";
-const NEAR_THE_END = 80;
 const PERMALINK = /^https:\/\/playground\.invalid\/archives\/(\w+)\/p(\d+)(\d{6})$/;
 
 export class Pane {
@@ -18,8 +18,9 @@ export class Pane {
     this.moved = moved;
     this.user = "";
     this.channel = "";
-    this.drawn = new Map();
     this.lastSeen = {};
+    this.told = null;
+    this.thread = "";
     this.modal = new Modal(this, (what, node, label) => this.act(what, node, label));
     this.build();
   }
@@ -29,10 +30,17 @@ export class Pane {
     this.personSelect = h("select", { "data-select": "person", "aria-label": "You are", change: () => this.become(this.personSelect.value) });
     this.channelSelect = h("select", { "data-select": "channel", "aria-label": "Channel", change: () => this.lookAt(this.channelSelect.value) });
     this.hint = h("p", { class: "armed-hint", role: "status", "data-armed-hint": true, hidden: true });
-    this.list = h("div", { class: "messages", role: "log", "aria-label": "Messages", tabindex: 0 });
-    this.input = h("input", { "data-composer": true, autocomplete: "off", list: "commands", enterkeyhint: "send" });
-    this.sendButton = h("button", { class: "button primary", "data-send": true }, "Send");
-    this.composer = h("form", { class: "composer", submit: (event) => this.write(event) }, this.input, this.sendButton);
+    this.live = h("p", { class: "unseen", role: "status", "data-announcement": true });
+    this.list = new MessageList(this, "Messages");
+    this.home = h("div", { class: "messages", role: "region", "aria-label": "Home", tabindex: 0, hidden: true });
+    this.composer = new Composer((text, node) => this.write(text, node));
+    this.threadList = new MessageList(this, "Thread", { inThread: true });
+    this.threadComposer = new Composer((text, node) => this.write(text, node, this.thread), "data-thread-composer");
+    this.threadPart = h("section", { class: "thread", "aria-label": "Thread", "data-thread-pane": true, hidden: true, keydown: (event) => event.key === "Escape" && this.closeThread() },
+      h("header", {}, h("h2", {}, "Thread"), h("button", { type: "button", class: "quiet", "data-thread-close": true, click: () => this.closeThread() }, "Back")),
+      this.threadList.root,
+      this.threadComposer.form,
+    );
     this.asking = h("div", { class: "layer", hidden: true });
     this.content = h("div", { class: "pane-content" },
       h("header", { class: "pane-top" },
@@ -41,8 +49,11 @@ export class Pane {
         h("label", { class: "where" }, h("span", {}, "in"), this.channelSelect),
       ),
       this.hint,
-      this.list,
-      this.composer,
+      this.list.root,
+      this.home,
+      this.composer.form,
+      this.threadPart,
+      this.live,
     );
     this.root.append(this.content, this.modal.layer, this.asking);
     this.root.addEventListener("click", (event) => this.follow(event));
@@ -78,7 +89,9 @@ export class Pane {
   }
 
   showWanted() {
-    const found = this.list.querySelector(`[data-ts="${this.wanted}"]`);
+    const thread = this.threads?.find((one) => one.ts === this.wanted)?.thread_ts ?? "";
+    if (thread !== this.thread) this.openThread(thread);
+    const found = (thread ? this.threadList : this.list).root.querySelector(`[data-ts="${this.wanted}"]`);
     if (!found) return;
     this.wanted = null;
     found.scrollIntoView({ block: "center" });
@@ -89,8 +102,10 @@ export class Pane {
   }
 
   forget() {
-    this.drawn.clear();
-    this.list.replaceChildren();
+    this.list.forget();
+    this.home.replaceChildren();
+    this.homeKey = this.told = null;
+    this.closeThread({ quietly: true });
     this.modal.hide();
     this.asking.replaceChildren();
     this.asking.hidden = true;
@@ -118,8 +133,12 @@ export class Pane {
     this.root.dataset.channel = this.channel;
     this.root.setAttribute("aria-label", `What ${person.name} sees`);
     this.showTop(person, seen);
-    if (this.channel === HOME) this.showHome(seen.home);
+    const atHome = this.channel === HOME;
+    this.home.hidden = !atHome;
+    this.list.root.hidden = atHome || Boolean(this.thread);
+    if (atHome) this.showHome(seen.home);
     else this.showMessages(seen.messages);
+    this.announce(seen.messages);
     this.modal.show(seen.view, seen.depth, this.place);
   }
 
@@ -134,77 +153,79 @@ export class Pane {
     const places = channels.map((one) => [one.id, news(one.id) + name(one) + (one.is_archived ? " (archived)" : "")]);
     options(this.channelSelect, [...places, [HOME, `${this.world.bot.name} (home)`]], this.channel);
     const here = channels.find((one) => one.id === this.channel);
-    this.composer.hidden = !here;
-    const example = this.world.commands[0]?.[0];
     const where = here?.is_im ? this.world.bot.name : `#${here?.name}`;
-    this.input.setAttribute("aria-label", `Message ${where}`);
-    this.input.placeholder = `Message ${where}, or type a command${example ? ` such as ${example}` : ""}`;
+    this.composer.show({ hidden: !here || Boolean(this.thread), where, commands: this.world.commands });
+    this.threadComposer.show({ hidden: false, where: "the thread", commands: [] });
   }
 
   showHome(view) {
     const key = JSON.stringify([view?.hash, this.place.failures]);
-    if (this.drawn.get(HOME) === key) return;
-    this.drawn.set(HOME, key);
+    if (this.homeKey === key) return;
+    this.homeKey = key;
+    const focused = document.activeElement?.dataset.actionId;
+    const within = this.home.contains(document.activeElement);
     const place = this.placeOf(view?.id, (block, element, node, choice) =>
       this.act({ kind: "press_in_view", home: true, block_id: block.block_id, action_id: element.action_id, choice }, node, node.textContent));
-    this.list.replaceChildren(h("article", { class: "message home", "data-home": true }, view ? blocks(view.blocks, place) : h("p", {}, `${this.world.bot.name} shows nothing here.`)));
+    this.home.replaceChildren(h("article", { class: "message home", "data-home": true }, view ? blocks(view.blocks, place) : h("p", {}, `${this.world.bot.name} shows nothing here.`)));
+    if (within) (this.home.querySelector(`[data-action-id="${CSS.escape(focused ?? "")}"]`) ?? this.home).focus({ preventScroll: true });
   }
 
   showMessages(messages) {
-    const list = this.list;
-    const atEnd = this.isAtEnd() || !this.drawn.size;
-    const focused = whereFocusIs(list);
-    const kept = new Map();
-    let before = null;
-    for (const message of messages) {
-      const marks = this.place.failures.filter((one) => one.container === message.ts);
-      const key = JSON.stringify([message, marks, this.names()]);
-      const old = this.drawn.get(message.ts);
-      const node = old?.key === key ? old.node : this.message(message, old);
-      if (old && old.node !== node) old.node.remove();
-      kept.set(message.ts, { key, node });
-      const next = before ? before.nextSibling : list.firstChild;
-      if (next !== node) list.insertBefore(node, next);
-      before = node;
+    const isReply = (one) => one.thread_ts && one.thread_ts !== one.ts && !one.is_ephemeral;
+    this.threads = messages.filter(isReply);
+    const replies = Map.groupBy(this.threads, (one) => one.thread_ts);
+    this.list.show(messages.filter((one) => !isReply(one)), replies);
+    if (this.thread) {
+      const parent = messages.find((one) => one.ts === this.thread);
+      if (parent) this.threadList.show([parent, ...(replies.get(this.thread) ?? [])]);
+      else this.closeThread();
     }
-    for (const [ts, { node }] of this.drawn) if (!kept.has(ts)) node.remove();
-    this.drawn = kept;
-    if (!messages.length) list.replaceChildren(h("p", { class: "empty" }, "Nothing has been said here yet."));
-    else list.querySelector(":scope > .empty")?.remove();
-    putFocus(list, focused);
-    if (atEnd) list.scrollTop = list.scrollHeight;
     if (this.wanted) this.showWanted();
   }
 
-  isAtEnd() {
-    return this.list.scrollHeight - this.list.scrollTop - this.list.clientHeight < NEAR_THE_END;
+  /** Read out what only this person was told, since it appears at the end of a list that they may be far from. */
+  announce(messages) {
+    const mine = messages.filter((one) => one.is_ephemeral);
+    const news = this.told ? mine.filter((one) => !this.told.has(one.ts)) : [];
+    this.told = new Set(mine.map((one) => one.ts));
+    const words = news.map((one) => this.list.root.querySelector(`[data-ts="${one.ts}"] .body`)?.textContent ?? "");
+    if (words.length) this.live.textContent = `Only visible to you: ${words.join(" ")}`;
   }
 
-  names() {
-    return this.world.people.map((one) => one.name).join();
+  /** Show one thread in the place of the channel, as a narrow window does; "" goes back to the channel. */
+  openThread(ts, opener) {
+    if (!ts) {
+      this.closeThread();
+      return;
+    }
+    [this.thread, this.threadOpener] = [ts, opener];
+    this.threadList.forget();
+    this.threadPart.hidden = false;
+    this.list.root.hidden = this.composer.form.hidden = true;
+    this.moved(this);
+    this.threadComposer.input.focus();
   }
 
-  message(message, old) {
-    const { reader } = this.place;
-    const isBot = Boolean(message.bot_id) || message.user === "USLACKBOT";
-    const author = message.user === "USLACKBOT" ? "Playground" : reader.personName(message.user);
-    const place = this.placeOf(message.ts, (block, element, node, choice) =>
-      this.act({ kind: "press", ts: message.ts, block_id: block.block_id, action_id: element.action_id, choice }, node, node.textContent));
-    const body = message.blocks ? blocks(message.blocks, place) : h("p", {}, mrkdwn(message.text, reader));
-    const time = new Intl.DateTimeFormat(undefined, { timeZone: reader.tz, hour: "numeric", minute: "2-digit" });
-    const reply = message.thread_ts && message.thread_ts !== message.ts;
-    return h("article", { class: `message ${message.is_ephemeral ? "private" : ""} ${old ? "changed" : "new"}`, "data-ts": message.ts, "data-ephemeral": message.is_ephemeral ? "true" : null, "aria-label": `${author}` },
-      message.is_ephemeral && h("p", { class: "only-you" }, h("span", {}, "Only visible to you"), h("button", { type: "button", class: "quiet", "aria-label": "Dismiss", "data-dismiss": true, click: () => this.act({ kind: "dismiss", ts: message.ts }) }, "✕")),
-      h("p", { class: "byline" },
-        h("span", { class: isBot ? "avatar app" : "avatar", "aria-hidden": "true" }, author.slice(0, 1)),
-        h("strong", {}, author),
-        isBot && h("small", { class: "tag" }, "app"),
-        h("time", {}, time.format(new Date(Number(message.ts) * 1000))),
-        reply && h("small", {}, "in a thread"),
-        message.edited && h("small", {}, "edited"),
-      ),
-      h("div", { class: "body" }, body),
-    );
+  closeThread({ quietly = false } = {}) {
+    if (!this.thread) return;
+    const { thread, threadOpener: opener } = this;
+    this.thread = "";
+    this.threadPart.hidden = true;
+    this.list.root.hidden = this.composer.form.hidden = false;
+    if (quietly) return;
+    this.list.root.querySelector(`[data-ts="${thread}"]`)?.scrollIntoView({ block: "center" });
+    putFocus(this.list.root, { ts: thread, node: opener?.isConnected ? opener : this.threadPart.cloneNode() });
+  }
+
+  /** Remember where the focus is, and return what brings it back there or close to it. */
+  keepFocus() {
+    const before = document.activeElement;
+    const place = whereFocusIs(this.list.root);
+    return () => {
+      if (before?.isConnected && !before.closest("[hidden]") && before !== document.body) before.focus();
+      else if (place) putFocus(this.list.root, place);
+      else this.list.root.focus({ preventScroll: true });
+    };
   }
 
   placeOf(container, press) {
@@ -218,18 +239,14 @@ export class Pane {
 
   /** Say that the other person's press waits for one here. */
   await(words) {
-    const atEnd = this.isAtEnd();
+    const atEnd = this.list.isAtEnd();
     this.hint.hidden = !words;
     this.hint.textContent = words;
-    if (atEnd) this.list.scrollTop = this.list.scrollHeight;
+    if (atEnd) this.list.toEnd();
   }
 
-  async write(event) {
-    event.preventDefault();
-    const text = this.input.value.trim();
-    if (!text) return;
-    const result = await this.act({ kind: "write", text }, this.sendButton, text);
-    if (result) this.input.value = "";
+  async write(text, node, thread = "") {
+    return Boolean(await this.act({ kind: "write", text, thread }, node, text));
   }
 }
 
@@ -240,22 +257,4 @@ function options(select, entries, value) {
     select.replaceChildren(...entries.map(([id, words]) => h("option", { value: id }, words)));
   }
   select.value = value;
-}
-
-function whereFocusIs(list) {
-  const active = document.activeElement;
-  const article = list.contains(active) ? active.closest("[data-ts]") : null;
-  return article && { ts: article.dataset.ts, action: active.dataset.actionId, node: active };
-}
-
-// A card that is redrawn under someone's hands keeps their focus: on the same button, or on the card itself.
-function putFocus(list, focused) {
-  if (!focused || focused.node.isConnected) return;
-  const article = list.querySelector(`[data-ts="${focused.ts}"]`);
-  const again = focused.action && article?.querySelector(`[data-action-id="${CSS.escape(focused.action)}"]`);
-  if (again) again.focus({ preventScroll: true });
-  else if (article) {
-    article.tabIndex = -1;
-    article.focus({ preventScroll: true });
-  }
 }

@@ -1,0 +1,144 @@
+// A list of messages, redrawn only where something changed, so that nobody loses their place or their focus.
+
+import { blocks } from "/static/blocks.js";
+import { freshId, h } from "/static/dom.js";
+import { mrkdwn } from "/static/mrkdwn.js";
+
+const NEAR_THE_END = 80;
+
+export class MessageList {
+  /** `pane` is whose eyes these are; `inThread` is whether the list is that of one thread. */
+  constructor(pane, label, { inThread = false } = {}) {
+    this.pane = pane;
+    this.inThread = inThread;
+    this.drawn = new Map();
+    // What is new is told by the pane's own live region, in a few words; a log would read whole cards again.
+    this.root = h("div", { class: "messages", role: "log", "aria-live": "off", "aria-label": label, tabindex: 0 });
+  }
+
+  forget() {
+    this.drawn.clear();
+    this.root.replaceChildren();
+  }
+
+  isAtEnd() {
+    return this.root.scrollHeight - this.root.scrollTop - this.root.clientHeight < NEAR_THE_END;
+  }
+
+  toEnd() {
+    this.root.scrollTop = this.root.scrollHeight;
+  }
+
+  /** Draw the messages; `replies` are those of threads, by the message that each thread is about. */
+  show(messages, replies = new Map()) {
+    const list = this.root;
+    const atEnd = this.isAtEnd() || !this.drawn.size;
+    const focused = whereFocusIs(list);
+    const kept = new Map();
+    let before = null;
+    for (const message of messages) {
+      const { world, place } = this.pane;
+      const thread = this.inThread ? [] : (replies.get(message.ts) ?? []);
+      const marks = place.failures.filter((one) => one.container === message.ts);
+      const key = JSON.stringify([message, marks, thread.length, thread.at(-1)?.ts, world.people.map((one) => one.name), world.shortcuts]);
+      const old = this.drawn.get(message.ts);
+      const node = old?.key === key ? old.node : this.message(message, old, thread);
+      if (old && old.node !== node) old.node.remove();
+      kept.set(message.ts, { key, node });
+      const next = before ? before.nextSibling : list.firstChild;
+      if (next !== node) list.insertBefore(node, next);
+      before = node;
+    }
+    for (const [ts, { node }] of this.drawn) if (!kept.has(ts)) node.remove();
+    this.drawn = kept;
+    if (!messages.length) list.replaceChildren(h("p", { class: "empty" }, "Nothing has been said here yet."));
+    else list.querySelector(":scope > .empty")?.remove();
+    putFocus(list, focused);
+    if (atEnd) this.toEnd();
+  }
+
+  message(message, old, thread) {
+    const { pane } = this;
+    const { reader } = pane.place;
+    const isBot = Boolean(message.bot_id) || message.user === "USLACKBOT";
+    const author = message.user === "USLACKBOT" ? "Playground" : reader.personName(message.user);
+    const place = pane.placeOf(message.ts, (block, element, node, choice) =>
+      pane.act({ kind: "press", ts: message.ts, block_id: block.block_id, action_id: element.action_id, choice }, node, node.textContent));
+    const body = message.blocks ? blocks(message.blocks, place) : h("p", {}, mrkdwn(message.text, reader));
+    const time = new Intl.DateTimeFormat(undefined, { timeZone: reader.tz, hour: "numeric", minute: "2-digit" });
+    const clock = time.format(new Date(Number(message.ts) * 1000));
+    const isPrivate = Boolean(message.is_ephemeral);
+    return h("article", { class: `message ${isPrivate ? "private" : ""} ${old ? "changed" : "new"}`, "data-ts": message.ts, "data-ephemeral": isPrivate ? "true" : null, "aria-label": `${author}, ${clock}${isPrivate ? ", only visible to you" : ""}` },
+      isPrivate && h("p", { class: "only-you" }, h("span", {}, "Only visible to you"), h("button", { type: "button", class: "quiet", "aria-label": "Dismiss", "data-dismiss": true, click: () => pane.act({ kind: "dismiss", ts: message.ts }) }, "✕")),
+      h("p", { class: "byline" },
+        h("span", { class: isBot ? "avatar app" : "avatar", "aria-hidden": "true" }, author.slice(0, 1)),
+        h("strong", {}, author),
+        isBot && h("small", { class: "tag" }, "app"),
+        h("time", {}, clock),
+        message.edited && h("small", {}, "edited"),
+        !isPrivate && !this.inThread && this.menu(message, author),
+      ),
+      h("div", { class: "body" }, body),
+      thread.length > 0 && h("button", { type: "button", class: "quiet thread-open", "data-thread": message.ts, click: (event) => pane.openThread(message.ts, event.currentTarget) }, `${thread.length} ${thread.length === 1 ? "reply" : "replies"}`),
+    );
+  }
+
+  /** The menu of a message: its thread, and the shortcuts that the app offers for messages. */
+  menu(message, author) {
+    const { pane } = this;
+    const id = freshId("menu");
+    const shortcuts = (pane.world.shortcuts ?? []).filter((one) => one.on_message);
+    const item = (words, attributes, go) => h("button", { type: "button", role: "menuitem", tabindex: -1, ...attributes, click: () => { shut(); go(); } }, words);
+    const items = h("div", { class: "menu", id, role: "menu", "aria-label": "Message actions", hidden: true },
+      item("Reply in a thread", { "data-reply": message.ts }, () => pane.openThread(message.ts, opener)),
+      shortcuts.map((one) => item(one.name, { "data-shortcut": one.callback_id }, () => pane.act({ kind: "message_shortcut", ts: message.ts, callback_id: one.callback_id }, opener, one.name))),
+    );
+    const opener = h("button", { type: "button", class: "quiet menu-open", "data-menu": true, "aria-haspopup": "menu", "aria-expanded": "false", "aria-controls": id, "aria-label": `More actions on ${author}’s message`, click: () => (items.hidden ? open() : shut()) }, "•••");
+    const open = () => {
+      items.hidden = false;
+      opener.setAttribute("aria-expanded", "true");
+      items.firstChild.focus();
+    };
+    const shut = () => {
+      items.hidden = true;
+      opener.setAttribute("aria-expanded", "false");
+      opener.focus({ preventScroll: true });
+    };
+    const box = h("span", { class: "menu-box" }, opener, items);
+    box.addEventListener("keydown", (event) => {
+      if (items.hidden) return;
+      const all = [...items.children];
+      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      if (step) all[(all.indexOf(document.activeElement) + step + all.length) % all.length].focus();
+      else if (event.key === "Escape") shut();
+      else return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    box.addEventListener("focusout", (event) => {
+      if (items.hidden || box.contains(event.relatedTarget)) return;
+      items.hidden = true;
+      opener.setAttribute("aria-expanded", "false");
+    });
+    return box;
+  }
+}
+
+/** Say which message and which of its buttons has the focus, if one of these does. */
+export function whereFocusIs(list) {
+  const active = document.activeElement;
+  const article = list.contains(active) ? active.closest("[data-ts]") : null;
+  return article && { ts: article.dataset.ts, action: active.dataset.actionId, node: active };
+}
+
+/** A card that is redrawn under someone's hands keeps their focus: on the same button, or on the card itself. */
+export function putFocus(list, focused) {
+  if (!focused || (focused.node.isConnected && document.activeElement === focused.node)) return;
+  const article = list.querySelector(`[data-ts="${focused.ts}"]`);
+  const again = focused.node.isConnected ? focused.node : focused.action && article?.querySelector(`[data-action-id="${CSS.escape(focused.action)}"]`);
+  if (again) again.focus({ preventScroll: true });
+  else if (article) {
+    article.tabIndex = -1;
+    article.focus({ preventScroll: true });
+  }
+}
