@@ -134,7 +134,9 @@ def test_the_command_that_takes_the_next_task(office: Office, deliver: Deliver) 
         office.add_task(title)
     office.press("Amal", office.add_task("Four"), "claim")
     answers = deliver(office, urlencode(bodies.command(office, "Amal", "next")).encode())
-    assert all("*SUP-1* is yours" in answer.body for answer in answers), answers
+    # Deliveries at once pass over the row that one of them has locked, so it need not be the first task.
+    (given,) = office.rows("SELECT number FROM dibs.task WHERE state = 'claimed' AND number < 4")
+    assert all(f"*SUP-{given['number']}* is yours" in answer.body for answer in answers), answers
     assert not [answer for answer in answers if "nothing changed" in answer.body.lower()]
     assert office.count("event", kind="claimed") == 2
     assert office.count("event", kind="claim_rejected") == 0
