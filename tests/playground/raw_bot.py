@@ -21,6 +21,7 @@ class RawBot:
     def __init__(self) -> None:
         self.requests: list[tuple[dict[str, str], bytes]] = []
         self.answers: list[tuple[int, str]] = []
+        self.headers: dict[str, str] = {}
         self.held = threading.Event()
         self.held.set()
         self.awaited = 0
@@ -46,6 +47,8 @@ class RawBot:
                 told.held.wait(10)
                 status, words = told.answers.pop(0) if told.answers else (200, "")
                 self.send_response(status)
+                for name, value in told.headers.items():
+                    self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(words.encode())
 

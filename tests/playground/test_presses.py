@@ -279,15 +279,6 @@ def test_joining_and_leaving_reach_a_bot_that_is_there(
     assert slack.join(newcomer.id, elsewhere.id) is None
 
 
-def test_an_event_is_tried_three_times_under_one_id(quick: SlackStandIn, raw: RawBot) -> None:
-    amal, channel, _ = in_channel(quick)
-    raw.answers += [(500, ""), (503, ""), (200, "")]
-    quick.leave(amal.id, channel.id)
-    assert len({json.loads(body)["event_id"] for _, body in raw.requests}) == 1
-    assert [headers.get("X-Slack-Retry-Num") for headers, _ in raw.requests] == [None, "1", "2"]
-    assert raw.requests[1][0]["X-Slack-Retry-Reason"] == "http_error"
-
-
 def test_unsigned_and_malformed_requests_can_be_sent(slack: SlackStandIn) -> None:
     assert slack.send_raw(b"payload=%7B%7D", sign=False).status == 401
     assert slack.send_raw(b"payload=%7B%7D").status == 404

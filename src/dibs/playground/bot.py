@@ -75,7 +75,7 @@ class Bot:
             for name, value in sent.items():
                 connection.putheader(name, value)
             connection.endheaders(body[:-1])
-            _wait_for_the_others()
+            wait_for_the_others()
             started = time.perf_counter()
             connection.send(body[-1:])
             response = connection.getresponse()
@@ -117,7 +117,8 @@ def _at_the_gate(gate: threading.Barrier, act: Callable[[], Outcome]) -> Outcome
         _thread.gate = None
 
 
-def _wait_for_the_others() -> None:
+def wait_for_the_others() -> None:
+    """Hold on until everyone who acts together with this thread has come as far."""
     gate: threading.Barrier | None = getattr(_thread, "gate", None)
     if gate is not None:
         _thread.gate = None

@@ -19,6 +19,11 @@ class ApiError(Exception):
         self.messages = list(messages)
         self.beside = beside
 
+    @property
+    def headers(self) -> dict[str, str]:
+        """What is told beside the body; only a rate limit tells anything, and comes as a 429."""
+        return {}
+
     def as_json(self) -> dict[str, Any]:
         """Return the body of the answer."""
         answer: dict[str, Any] = {"ok": False, "error": self.code, **self.beside}

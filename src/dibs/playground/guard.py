@@ -11,6 +11,8 @@ from starlette.responses import PlainTextResponse
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+# What a link may lead to: looking at these pages changes nothing.
+OPENED: Final = frozenset({"/", "/oauth/v2/authorize"})
 NAMES: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -26,6 +28,9 @@ class LoopbackOnly:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
+        if scope["type"] == "websocket" and not _allowed(scope):
+            await send({"type": "websocket.close", "code": 1008})
+            return
         if scope["type"] == "http" and not _allowed(scope):
             refusal = PlainTextResponse("This is only for this machine's own page.", 403)
             await refusal(scope, receive, send)
@@ -35,7 +40,10 @@ class LoopbackOnly:
 
 def _allowed(scope: Scope) -> bool:
     headers, port = Headers(scope=scope), scope["server"][1]
-    if not _is_own(f"http://{headers.get('host', '')}", port):
+    host = headers.get("host", "")
+    # Slack's own Socket Mode client leaves the port out; no browser does.
+    portless = scope["type"] == "websocket" and host in NAMES
+    if not portless and not _is_own(f"http://{host}", port):
         return False
     origin = headers.get("origin")
     if origin is not None and not _is_own(origin, port):
@@ -46,7 +54,7 @@ def _allowed(scope: Scope) -> bool:
 def _follows_a_link(scope: Scope, headers: Headers) -> bool:
     """Whether somebody opens the page itself, in a tab of its own, from a link on another site."""
     opened = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) == ("navigate", "document")
-    return opened and scope["method"] == "GET" and scope["path"] == "/"
+    return opened and scope["type"] == "http" and scope["method"] == "GET" and scope["path"] in OPENED
 
 
 def _is_own(url: str, port: int) -> bool:

@@ -5,25 +5,27 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlencode
 
 from dibs.playground import forms, payloads, replies, submissions
 from dibs.playground.blockkit import elements_of
-from dibs.playground.bot import JSON, alone
+from dibs.playground.command_text import as_sent
 from dibs.playground.errors import ApiError
+from dibs.playground.events import Events
 from dibs.playground.world import SYSTEM_USER, Failure, Press, ResponseUrl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from dibs.playground.bot import Answer, Bot
+    from dibs.playground.app import App
+    from dibs.playground.bot import Answer
+    from dibs.playground.delivery import Delivery
     from dibs.playground.world import Channel, View, World
 
 Json = dict[str, Any]
 
-EVENT_TRIES: Final = 3
 NO_ANSWER: Final = "This app did not answer in time. Try again in a moment."
 BAD_ANSWER: Final = "Something went wrong with this app. Try again in a moment."
+NOT_INTERACTIVE: Final = "This app is not configured to handle interactive responses."
 
 
 @dataclass(frozen=True)
@@ -45,10 +47,12 @@ class Result:
 class Interactions:
     """Everything that people do and that the bot hears of."""
 
-    def __init__(self, world: World, bot: Bot, hooks_url: Callable[[], str]) -> None:
+    def __init__(self, world: World, app: App, way: Delivery, hooks_url: Callable[[], str]) -> None:
         self._world = world
-        self._bot = bot
+        self._app = app
+        self._way = way
         self._hooks_url = hooks_url
+        self._events = Events(world, app, way, self._note_event)
 
     def press(
         self,
@@ -97,9 +101,7 @@ class Interactions:
         return self._pressed(payload, mark, _label(element), 1)
 
     def _pressed(self, payload: Json, mark: Failure, label: str, deliveries: int) -> Result:
-        body = _form(payload)
-        answers = [self._bot.send(body) for _ in range(deliveries)]
-        results = [_result(answer) for answer in answers]
+        results = [self._interact(payload) for _ in range(deliveries)]
         if results[0].failed:
             self._world.mark_failure(replace(mark, words=results[0].words))
         self._note(mark.user, label, results[0])
@@ -108,15 +110,27 @@ class Interactions:
     def command(self, user: str, channel_id: str, name: str, text: str) -> Result:
         """Type a slash command; its answer is shown, and so is its failure."""
         world = self._world
+        manifest = self._app.manifest
+        if not self._app.installed_in(world) or (manifest and name not in manifest.commands):
+            return self._refuse_command(user, channel_id, name)
+        if manifest:
+            known = manifest.commands[name]
+            text = as_sent(world, text, escape=known.should_escape)
         with world.lock:
             person, channel = world.people[user], world.channels[channel_id]
             token = world.issue_response_url(user, channel.id)
             url = f"{self._hooks_url()}commands/{world.team_id}/{token}"
             form = payloads.command(world, person, channel, name=name, text=text, response_url=url)
-        answer = self._bot.send(urlencode(form).encode())
+        answer = self._way.command(form)
         result = self._commanded(user, channel, name, answer)
         self._note(user, f"{name} {text}".strip(), result)
         return result
+
+    def _refuse_command(self, user: str, channel_id: str, name: str) -> Result:
+        words = f"{name} is not a valid command."
+        with self._world.lock:
+            self._world.whisper(user, channel_id, self._world.compose(text=words, user=SYSTEM_USER))
+        return Result(0, 0.0, failed=True, words=words)
 
     def _commanded(self, user: str, channel: Channel, name: str, answer: Answer) -> Result:
         result = _result(answer)
@@ -155,7 +169,7 @@ class Interactions:
                 return Result(0, 0.0, errors=words)
             payload = payloads.submission(world, world.people[user], view)
             label = _title(view)
-        result = _result(self._bot.send(_form(payload)))
+        result = self._interact(payload)
         if not result.failed:
             with world.lock:
                 result = self._submitted(view, result)
@@ -182,26 +196,56 @@ class Interactions:
             payload = payloads.closing(world, world.people[user], view, cleared=False)
         if not view.body.get("notify_on_close"):
             return Result(0, 0.0, closed=True)
-        result = replace(_result(self._bot.send(_form(payload))), closed=True)
+        result = replace(self._interact(payload), closed=True)
         self._note(user, f"Close {_title(view)}", result)
         return result
 
-    def tell(self, told: Json) -> Result:
-        """Send an event, and again while it is not taken, up to three times."""
-        with self._world.lock:
-            body = json.dumps(payloads.event(self._world, told)).encode()
-        headers: dict[str, str] = {}
-        answer = self._bot.send(body, headers, content_type=JSON)
-        for number in range(1, EVENT_TRIES):
-            if answer.good or answer.headers.get("X-Slack-No-Retry") == "1":
-                break
-            reason = "http_timeout" if answer.timed_out else "http_error"
-            headers = {"X-Slack-Retry-Num": str(number), "X-Slack-Retry-Reason": reason}
-            with alone():
-                answer = self._bot.send(body, headers, content_type=JSON)
-        result = _result(answer)
-        self._note(str(told.get("user", "")), f"event {told['type']}", result)
+    def shortcut(
+        self, user: str, callback_id: str, channel_id: str = "", message: Json | None = None
+    ) -> Result:
+        """Use a shortcut: a global one, or one in the menu of a message."""
+        world = self._world
+        known = self._app.manifest.shortcuts.get(callback_id) if self._app.manifest else None
+        if self._app.manifest and (known is None or known.on_message != (message is not None)):
+            msg = f"the app has no such shortcut: {callback_id}"
+            raise LookupError(msg)
+        with world.lock:
+            person = world.people[user]
+            if message is None:
+                payload = payloads.shortcut(world, person, callback_id)
+            else:
+                channel = world.channels[channel_id]
+                token = world.issue_response_url(user, channel.id)
+                url = f"{self._hooks_url()}app/{world.team_id}/{token}"
+                payload = payloads.message_shortcut(world, person, channel, callback_id, message, url)
+        result = self._interact(payload)
+        self._note(user, known.name if known else callback_id, result)
         return result
+
+    def tell(self, told: Json) -> Result:
+        """Send an event, if the app is told of it; what failed is sent again later."""
+        answer = self._events.tell(told)
+        return _result(answer) if answer else Result(0, 0.0)
+
+    def hear(self, told: Json) -> Result | None:
+        """Send an event if there is a bot to send it to."""
+        return self.tell(told) if self._way.there else None
+
+    def hear_if_subscribed(self, told: Json) -> None:
+        """Send an event that a bot must have asked for by its manifest."""
+        if self._app.manifest and self._app.hears(told) and self._way.there:
+            self._events.tell(told)
+
+    def _interact(self, payload: Json) -> Result:
+        """Send what somebody did, unless the app is not set up to hear of it."""
+        manifest = self._app.manifest
+        if (manifest and not manifest.interactive) or not self._app.installed_in(self._world):
+            return Result(0, 0.0, failed=True, words=NOT_INTERACTIVE)
+        return _result(self._way.interaction(payload))
+
+    def _note_event(self, told: Json, answer: Answer) -> None:
+        user = told.get("user", "")
+        self._note(user if isinstance(user, str) else "", f"event {told['type']}", _result(answer))
 
     def _note(self, user: str, what: str, result: Result) -> None:
         person = self._world.people.get(user)
@@ -241,10 +285,6 @@ def _result(answer: Answer) -> Result:
     return Result(
         answer.status, answer.seconds, answer.body, answer.headers, failed=not answer.good, words=words
     )
-
-
-def _form(payload: Json) -> bytes:
-    return urlencode({"payload": json.dumps(payload)}).encode()
 
 
 def _json_object(body: str) -> Json | None:

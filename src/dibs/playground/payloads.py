@@ -98,6 +98,30 @@ def closing(world: World, person: Person, view: View, *, cleared: bool) -> Json:
     }
 
 
+def shortcut(world: World, person: Person, callback_id: str) -> Json:
+    """Return what a global shortcut sends; it happens nowhere, so it names no channel."""
+    return common(world, "shortcut", person) | {
+        "callback_id": callback_id,
+        "action_ts": world.clock.ts(),
+        "trigger_id": world.issue_trigger(person.id),
+    }
+
+
+def message_shortcut(
+    world: World, person: Person, channel: Channel, callback_id: str, message: Json, response_url: str
+) -> Json:
+    """Return what a shortcut in a message's menu sends."""
+    return common(world, "message_action", person) | {
+        "callback_id": callback_id,
+        "action_ts": world.clock.ts(),
+        "trigger_id": world.issue_trigger(person.id, channel.id),
+        "channel": {"id": channel.id, "name": channel.name},
+        "message_ts": message["ts"],
+        "message": copy.deepcopy(message),
+        "response_url": response_url,
+    }
+
+
 def command(
     world: World, person: Person, channel: Channel, *, name: str, text: str, response_url: str
 ) -> Json:
@@ -119,9 +143,18 @@ def command(
     }
 
 
+def message_event(channel: Channel, message: Json, subtype: str = "") -> Json:
+    """Return what a bot is told of a message in a channel."""
+    kind = "im" if channel.is_im else "group" if channel.is_private else "channel"
+    told = {**copy.deepcopy(message), "type": "message", "channel": channel.id, "channel_type": kind}
+    return told | ({"subtype": subtype, "hidden": True} if subtype else {})
+
+
 def event(world: World, told: Json) -> Json:
     """Return an Events API request about one thing that happened."""
     at = world.clock.ts()
+    where = told.get("channel")
+    channel = world.channels.get(where) if isinstance(where, str) else None
     return {
         "token": VERIFICATION_TOKEN,
         "team_id": world.team_id,
@@ -140,5 +173,6 @@ def event(world: World, told: Json) -> Json:
                 "is_enterprise_install": False,
             }
         ],
-        "is_ext_shared_channel": False,
+        "is_ext_shared_channel": bool(channel and channel.shared_with),
+        "event_context": f"1-{told['type']}-{world.team_id}-{world.app_id}",
     }

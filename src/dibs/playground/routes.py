@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
+import contextlib
 import json
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl
 
@@ -15,12 +19,14 @@ from dibs.playground.errors import ApiError
 from dibs.playground.world import Call
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from starlette.requests import Request
 
+    from dibs.playground.app import App
     from dibs.playground.faults import Fault, Faults
     from dibs.playground.server import Connections
+    from dibs.playground.workspace import Workspace
     from dibs.playground.world import World
 
 Json = dict[str, Any]
@@ -31,11 +37,13 @@ SILENCE_SECONDS: Final = 60.0
 class BotRoutes:
     """Takes what the bot sends, lets the faults have their way, and logs every call."""
 
-    def __init__(self, world: World, faults: Faults, connections: Connections, bot_token: str) -> None:
-        self._world = world
+    def __init__(
+        self, app: App, workspaces: Mapping[str, Workspace], faults: Faults, connections: Connections
+    ) -> None:
+        self._app = app
+        self._workspaces = workspaces
         self._faults = faults
         self._connections = connections
-        self._bot_token = bot_token
 
     def routes(self) -> list[Route]:
         """Return the addresses for Starlette."""
@@ -50,33 +58,48 @@ class BotRoutes:
         if params is None:
             return JSONResponse({"ok": False, "error": "invalid_json"})
         token = _token(request, params)
+        world = self._world_of(token)
 
         def work() -> Response:
-            answer = webapi.answer(self._world, self._bot_token, name, token, params)
-            self._log(name, params, answer)
-            return JSONResponse(answer)
+            headers = {}
+            try:
+                answer = webapi.answer(self._app, name, token, params)
+            except ApiError as refusal:
+                answer, headers = refusal.as_json(), refusal.headers
+            _log(world, name, params, answer)
+            status = HTTPStatus.TOO_MANY_REQUESTS if headers else HTTPStatus.OK
+            return JSONResponse(answer, status, headers)
 
-        return await self._faulty(name, params, request, work)
+        return await self._faulty(world, name, params, request, work)
+
+    def _world_of(self, token: str) -> World:
+        """Return the workspace whose log a call belongs in."""
+        grant = self._app.grants.get(token)
+        return grant.world if grant else next(iter(self._workspaces.values())).world
 
     async def _hook(self, request: Request) -> Response:
         params = await _params(request)
         if params is None:
             return PlainTextResponse("invalid_payload", 400)
         token = request.path_params["token"]
+        workspace = self._workspaces.get(request.path_params["team"])
+        if workspace is None:
+            return PlainTextResponse("no_team", 404)
+        world = workspace.world
 
         def work() -> Response:
             try:
-                replies.through_response_url(self._world, token, params)
+                replies.through_response_url(world, token, params)
             except ApiError as refusal:
-                self._log("response_url", params, refusal.as_json())
+                _log(world, "response_url", params, refusal.as_json())
                 return JSONResponse(refusal.as_json(), 404 if refusal.code in replies.GONE else 400)
-            self._log("response_url", params, {"ok": True})
+            _log(world, "response_url", params, {"ok": True})
             return PlainTextResponse("ok")
 
-        return await self._faulty("response_url", params, request, work)
+        return await self._faulty(world, "response_url", params, request, work)
 
     async def _faulty(
-        self, name: str, params: Json, request: Request, work: Callable[[], Response]
+        self, world: World, name: str, params: Json, request: Request, work: Callable[[], Response]
     ) -> Response:
         fault = self._faults.take(name)
         if fault is None:
@@ -84,7 +107,7 @@ class BotRoutes:
         if fault.delay:
             await asyncio.sleep(fault.delay)
         if fault.silence:
-            self._log(name, params, {"fault": "silence"})
+            _log(world, name, params, {"fault": "silence"})
             await _silence(request)
             return Response()
         if fault.lose_answer:
@@ -92,22 +115,24 @@ class BotRoutes:
             if request.client:
                 self._connections.cut((request.client.host, request.client.port))
             return Response()
-        return self._refusal(name, params, fault) or work()
+        return _refusal(world, name, params, fault) or work()
 
-    def _refusal(self, name: str, params: Json, fault: Fault) -> Response | None:
-        headers = {"Retry-After": str(fault.retry_after)} if fault.retry_after else {}
-        if fault.error:
-            answer = {"ok": False, "error": fault.error}
-            self._log(name, params, answer)
-            return JSONResponse(answer, fault.http_status, headers)
-        if fault.http_status != 200:  # noqa: PLR2004 - the status that means no fault
-            self._log(name, params, {"fault": fault.http_status})
-            return PlainTextResponse("the stand-in was asked to fail", fault.http_status, headers)
-        return None
 
-    def _log(self, name: str, params: Json, answer: Json) -> None:
-        with self._world.lock:
-            self._world.calls.append(Call(name, params, answer, self._world.clock.now()))
+def _refusal(world: World, name: str, params: Json, fault: Fault) -> Response | None:
+    headers = {"Retry-After": str(fault.retry_after)} if fault.retry_after else {}
+    if fault.error:
+        answer = {"ok": False, "error": fault.error}
+        _log(world, name, params, answer)
+        return JSONResponse(answer, fault.http_status, headers)
+    if fault.http_status != 200:  # noqa: PLR2004 - the status that means no fault
+        _log(world, name, params, {"fault": fault.http_status})
+        return PlainTextResponse("the stand-in was asked to fail", fault.http_status, headers)
+    return None
+
+
+def _log(world: World, name: str, params: Json, answer: Json) -> None:
+    with world.lock:
+        world.calls.append(Call(name, params, answer, world.clock.now()))
 
 
 async def _params(request: Request) -> Json | None:
@@ -125,6 +150,12 @@ async def _params(request: Request) -> Json | None:
 
 def _token(request: Request, params: Json) -> str:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "basic":
+        # An app that installs itself so says who it is.
+        with contextlib.suppress(binascii.Error):
+            told = base64.b64decode(token).decode("utf-8", "replace")
+            params["client_id"], _, params["client_secret"] = told.partition(":")
+        return ""
     in_body = str(params.pop("token", "") or "")
     return token.strip() if scheme.lower() == "bearer" and token else in_body
 

@@ -18,6 +18,7 @@ HOST: Final = "127.0.0.1"
 START_WITHIN: Final = 10.0
 STOP_WITHIN: Final = 5.0
 TICK: Final = 0.1
+SOCKET_PING_SECONDS: Final = 10.0
 
 
 class Connections:
@@ -67,8 +68,9 @@ class _Uvicorn(uvicorn.Server):
 class Server:
     """Starts and stops the application in a thread of its own."""
 
-    def __init__(self, app: ASGIApp, connections: Connections, port: int) -> None:
+    def __init__(self, app: ASGIApp, connections: Connections, port: int, *, sockets: bool = False) -> None:
         self._app = app
+        self._sockets = sockets
         self._connections = connections
         self._port = port
         self._uvicorn: _Uvicorn | None = None
@@ -92,7 +94,8 @@ class Server:
         config = uvicorn.Config(
             self._app,
             http=_remembering(self._connections),
-            ws="none",
+            ws=_remembering_sockets(self._connections) if self._sockets else "none",
+            ws_ping_interval=SOCKET_PING_SECONDS,
             lifespan="off",
             log_config=None,
             log_level="critical",
@@ -137,6 +140,20 @@ def _remembering(connections: Connections) -> type[H11Protocol]:
         def connection_made(self, transport: Any) -> None:  # noqa: ANN401 - uvicorn's and asyncio's types differ
             super().connection_made(transport)
             connections.opened(transport)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            connections.closed(self.transport)
+            super().connection_lost(exc)
+
+    return Remembering
+
+
+def _remembering_sockets(connections: Connections) -> type[asyncio.Protocol]:
+    # Only Socket Mode needs this library, so nobody waits for it otherwise.
+    from uvicorn.protocols.websockets.wsproto_impl import WSProtocol  # noqa: PLC0415
+
+    class Remembering(WSProtocol):
+        """Takes a connection over from HTTP, and tells when it has closed."""
 
         def connection_lost(self, exc: Exception | None) -> None:
             connections.closed(self.transport)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import re
 import secrets
 import threading
 from collections import deque
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
+APP_ID: Final = "A0PLAY"
 SYSTEM_USER: Final = "USLACKBOT"
 PRESSES_KEPT: Final = 30
 CALLS_KEPT: Final = 50_000
@@ -36,6 +38,8 @@ class Person:
     tz: str = ""
     is_bot: bool = False
     deleted: bool = False
+    is_restricted: bool = False
+    is_ultra_restricted: bool = False
 
 
 @dataclass
@@ -47,8 +51,20 @@ class Channel:
     is_im: bool = False
     is_private: bool = False
     is_archived: bool = False
+    shared_with: list[str] = field(default_factory=list)
     members: list[str] = field(default_factory=list)
     messages: dict[str, Json] = field(default_factory=dict)
+
+
+@dataclass
+class UserGroup:
+    """A group of people under one handle."""
+
+    id: str
+    name: str
+    handle: str
+    users: list[str] = field(default_factory=list)
+    disabled: bool = False
 
 
 @dataclass
@@ -131,17 +147,20 @@ class Call:
 class World:
     """Everything that the stand-in remembers."""
 
-    def __init__(self, clock: Clock | None = None, bot_name: str = "Dibs") -> None:
+    def __init__(self, clock: Clock | None = None, bot_name: str = "Dibs", name: str = "Playground") -> None:
+        # Ids tell the workspaces apart; the app is the same in each.
+        self._mark = re.sub(r"[^A-Z0-9]", "", name.upper())[:4]
         self.clock = clock or Clock()
         self.lock = threading.RLock()
         self.version = 0
-        self.team_id = "T0PLAY"
-        self.team_name = "Playground"
-        self.app_id = "A0PLAY"
-        self.bot_id = "B0PLAY"
-        self.bot_user_id = "U0BOT"
+        self.team_id = f"T0{self._mark}"
+        self.team_name = name
+        self.app_id = APP_ID
+        self.bot_id = f"B0{self._mark}"
+        self.bot_user_id = "U0BOT" if name == "Playground" else f"U0{self._mark}BOT"
         self.people: dict[str, Person] = {}
         self.channels: dict[str, Channel] = {}
+        self.user_groups: dict[str, UserGroup] = {}
         self.ephemerals: list[Ephemeral] = []
         self.stacks: dict[str, list[View]] = {}
         self.homes: dict[str, View] = {}
@@ -159,7 +178,7 @@ class World:
 
         A bot that keeps its data between runs so finds its people and channels again.
         """
-        return f"{prefix}0PLAY{next(self._numbers):04d}"
+        return f"{prefix}0{self._mark}{next(self._numbers):04d}"
 
     def unique_id(self, prefix: str) -> str:
         """Return an id that no run ever used, for what happens once."""

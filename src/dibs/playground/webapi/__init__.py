@@ -1,25 +1,30 @@
-"""The Web API: one table of methods, and the one place that checks the token and words the refusals."""
+"""The Web API: one table of methods, and the one place that checks tokens, scopes and limits."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from dibs.playground.errors import ApiError
-from dibs.playground.webapi import chat, conversations, people, view_methods
+from dibs.playground.webapi import app_methods, chat, conversations, people, scopes, user_groups, view_methods
 from dibs.playground.webapi.arguments import Arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from dibs.playground.app import App
     from dibs.playground.world import World
 
-__all__ = ["METHODS", "answer"]
+Json = dict[str, Any]
 
-METHODS: Mapping[str, Callable[[World, Arguments], dict[str, Any]]] = {
+__all__ = ["APP_METHODS", "METHODS", "answer"]
+
+METHODS: Mapping[str, Callable[[World, Arguments], Json]] = {
     "auth.test": people.auth_test,
     "users.info": people.users_info,
     "users.list": people.users_list,
     "users.conversations": conversations.users_conversations,
+    "usergroups.list": user_groups.user_groups_list,
+    "usergroups.users.list": user_groups.users_list,
     "conversations.info": conversations.info,
     "conversations.members": conversations.members,
     "conversations.open": conversations.open_direct,
@@ -35,17 +40,27 @@ METHODS: Mapping[str, Callable[[World, Arguments], dict[str, Any]]] = {
     "views.publish": view_methods.publish_view,
 }
 
+APP_METHODS: Mapping[str, Callable[[App, str, Arguments], Json]] = {
+    "apps.connections.open": app_methods.connections_open,
+    "auth.revoke": app_methods.auth_revoke,
+    "oauth.v2.access": app_methods.oauth_access,
+}
 
-def answer(world: World, bot_token: str, name: str, token: str, params: dict[str, Any]) -> dict[str, Any]:
-    """Carry out one method for a token and return the body that Slack would answer."""
+
+def answer(app: App, name: str, token: str, params: Json) -> Json:
+    """Carry out one method for a token and return the body that Slack would answer, or raise ApiError."""
+    args = Arguments(params)
+    if name in APP_METHODS:
+        if app.rate_limits:
+            app.limits.count("", name, "")
+        return {"ok": True, **APP_METHODS[name](app, token, args)}
     if name not in METHODS:
-        return {"ok": False, "error": "unknown_method", "req_method": name}
-    if not token:
-        return {"ok": False, "error": "not_authed"}
-    if token != bot_token:
-        return {"ok": False, "error": "invalid_auth"}
-    try:
-        with world.lock:
-            return {"ok": True, **METHODS[name](world, Arguments(params))}
-    except ApiError as refusal:
-        return refusal.as_json()
+        raise ApiError("unknown_method", req_method=name)
+    grant = app.grant(token)
+    world = grant.world
+    with world.lock:
+        if app.rate_limits:
+            app.limits.count(world.team_id, name, args.text("channel"))
+        if grant.scopes is not None:
+            scopes.check(world, grant.scopes, name, args)
+        return {"ok": True, **METHODS[name](world, args)}

@@ -29,12 +29,13 @@ def post_message(world: World, args: Arguments) -> Json:
         message["metadata"] = metadata
     thread = args.text("thread_ts")
     if thread:
-        _reply(channel, message, thread)
+        reply(channel, message, thread)
     world.post(channel, message)
     return {"channel": channel.id, "ts": message["ts"], "message": copy.deepcopy(message)}
 
 
-def _reply(channel: Channel, message: Json, thread: str) -> None:
+def reply(channel: Channel, message: Json, thread: str) -> None:
+    """Make a message a reply in a thread, or say that there is no such thread."""
     parent = channel.messages.get(thread)
     if parent is None:
         raise ApiError("thread_not_found")

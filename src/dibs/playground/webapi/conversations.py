@@ -141,8 +141,9 @@ def as_json(world: World, channel: Channel) -> Json:
         "is_group": channel.is_private,
         "is_private": channel.is_private,
         "is_general": False,
-        "is_shared": False,
-        "is_ext_shared": False,
+        "is_shared": bool(channel.shared_with),
+        "is_ext_shared": bool(channel.shared_with),
+        "shared_team_ids": [world.team_id, *channel.shared_with],
         "is_member": world.bot_user_id in channel.members,
         "creator": world.bot_user_id,
     }
