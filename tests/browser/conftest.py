@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import sync_playwright
+from tests.browser.scene import Scene
+from tests.playground.tiny_bot import tiny_workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,3 +32,14 @@ def chromium() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS.split())
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def scene(chromium: Browser) -> Iterator[Scene]:
+    errors: list[str] = []
+    page = chromium.new_page(viewport={"width": 1280, "height": 800})
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    with tiny_workspace() as (slack, bot):
+        yield Scene(slack, bot, page)
+        page.close()
+    assert errors == []

@@ -5,59 +5,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
-from slack_sdk import WebClient
-from tests.playground.tiny_bot import TOKEN, button, card, field, options, plain, tiny_workspace
+from tests.browser.scene import Scene
+from tests.playground.tiny_bot import button, card, field, options, plain, tiny_workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Browser, Locator, Page
-    from tests.playground.tiny_bot import TinyBot
-
-    from dibs.playground import SlackStandIn
+    from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.browser
 
 expect.set_options(timeout=5000)
-
-
-class Scene:
-    """Amal and Bilal in one channel before one card, on the page."""
-
-    def __init__(self, slack: SlackStandIn, bot: TinyBot, page: Page) -> None:
-        self.slack, self.bot, self.page = slack, bot, page
-        self.client = WebClient(token=TOKEN, base_url=slack.api_url)
-        self.amal, self.bilal = slack.add_person("Amal"), slack.add_person("Bilal")
-        self.channel = slack.add_channel("support", members=[self.amal.id, self.bilal.id])
-        self.ts = str(self.client.chat_postMessage(channel=self.channel.id, text="T", blocks=card())["ts"])
-        page.goto(slack.page_url)
-        self.left = page.locator("[data-pane=left]")
-        self.right = page.locator("[data-pane=right]")
-        expect(self.left.locator("[data-action-id=claim]")).to_be_visible()
-        expect(self.right.locator("[data-action-id=claim]")).to_be_visible()
-
-    @property
-    def modal(self) -> Locator:
-        return self.left.locator("[data-view]")
-
-    def tab_to(self, locator: Locator) -> None:
-        """Reach an element by keyboard alone."""
-        for _ in range(40):
-            if locator.evaluate("node => node === document.activeElement"):
-                return
-            self.page.keyboard.press("Tab")
-        pytest.fail("Tab never got there")
-
-
-@pytest.fixture
-def scene(chromium: Browser) -> Iterator[Scene]:
-    errors: list[str] = []
-    page = chromium.new_page(viewport={"width": 1280, "height": 800})
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    with tiny_workspace() as (slack, bot):
-        yield Scene(slack, bot, page)
-        page.close()
-    assert errors == []
 
 
 def test_a_press_redraws_both_panes_and_the_loser_alone_is_told(scene: Scene) -> None:

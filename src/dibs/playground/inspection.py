@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-LATER_SECONDS: Final = 4.0
+LATER_SECONDS: Final = 2.0
 LONGEST_TEXT: Final = 400
 MOST_ENTRIES: Final = 60
 HIDDEN: Final = "(hidden)"

@@ -3,19 +3,19 @@
 import { freshId, h } from "/static/dom.js";
 
 const CALLS = [
-  ["response_url", "an answer to a press (response_url)"],
-  ["chat.update", "a card that is redrawn (chat.update)"],
-  ["chat.postMessage", "a message that is posted (chat.postMessage)"],
-  ["chat.postEphemeral", "a private message (chat.postEphemeral)"],
-  ["views.open", "a form that is opened (views.open)"],
+  ["response_url", "answer to a press (response_url)"],
+  ["chat.update", "redrawn card (chat.update)"],
+  ["chat.postMessage", "new message (chat.postMessage)"],
+  ["chat.postEphemeral", "private message (chat.postEphemeral)"],
+  ["views.open", "opened form (views.open)"],
 ];
 
 const TROUBLES = [
-  ["lost", "is done, but its answer is lost"],
-  ["limited", "is answered with 429: wait a second"],
-  ["broken", "is answered with 500"],
-  ["silent", "gets no answer"],
-  ["slow", "takes two seconds"],
+  ["lost", "arrives, but the bot hears nothing back"],
+  ["limited", "meets 429: wait a second"],
+  ["broken", "meets an error 500"],
+  ["silent", "meets silence and is lost"],
+  ["slow", "takes two seconds longer"],
 ];
 
 export class Faults {
@@ -37,7 +37,7 @@ export class Faults {
   build() {
     const select = (entries, attributes) => h("select", attributes, entries.map(([value, words]) => h("option", { value }, words)));
     const twice = freshId("twice");
-    this.call = select(CALLS, { "aria-label": "Which call of the bot", "data-fault-call": true });
+    this.call = select(CALLS, { "aria-label": "The bot’s next call", "data-fault-call": true });
     this.trouble = select(TROUBLES, { "aria-label": "What it meets", "data-fault-trouble": true });
     this.twice = h("input", { type: "checkbox", id: twice, "data-fault-twice": true });
     this.waiting = h("p", { class: "faults-waiting", role: "status", "data-fault-waiting": true });
@@ -49,7 +49,7 @@ export class Faults {
         h("button", { type: "button", class: "quiet", "aria-label": "Close", "data-close": true, click: () => this.setOpen(false) }, "✕"),
       ),
       h("form", { submit: (event) => this.arm(event) },
-        h("span", {}, "The next time,"), this.call, this.trouble,
+        h("span", {}, "The bot’s next"), this.call, this.trouble,
         h("button", { class: "button primary", "data-fault-arm": true }, "Arm"), this.clear,
       ),
       h("label", { class: "box", for: twice }, this.twice, h("span", {}, "Deliver every press on a card twice, as Slack may")),

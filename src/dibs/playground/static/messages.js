@@ -29,6 +29,16 @@ export class MessageList {
     this.root.scrollTop = this.root.scrollHeight;
   }
 
+  find(ts) {
+    return this.drawn.get(ts)?.node;
+  }
+
+  /** Say whether at least half of a message is in sight. */
+  sees(node) {
+    const [seen, own] = [this.root.getBoundingClientRect(), node.getBoundingClientRect()];
+    return Math.min(seen.bottom, own.bottom) - Math.max(seen.top, own.top) > own.height / 2;
+  }
+
   /** Draw the messages; `replies` are those of threads, by the message that each thread is about. */
   show(messages, replies = new Map()) {
     const list = this.root;

@@ -32,6 +32,8 @@ export class Pane {
     this.hint = h("p", { class: "armed-hint", role: "status", "data-armed-hint": true, hidden: true });
     this.live = h("p", { class: "unseen", role: "status", "data-announcement": true });
     this.list = new MessageList(this, "Messages");
+    this.list.root.addEventListener("scroll", () => this.checkPeek(), { passive: true });
+    this.peek = h("button", { type: "button", class: "peek", "data-peek": true, hidden: true, click: () => this.showPeeked() });
     this.home = h("div", { class: "messages", role: "region", "aria-label": "Home", tabindex: 0, hidden: true });
     this.composer = new Composer((text, node) => this.write(text, node));
     this.threadList = new MessageList(this, "Thread", { inThread: true });
@@ -51,6 +53,7 @@ export class Pane {
       this.hint,
       this.list.root,
       this.home,
+      this.peek,
       this.composer.form,
       this.threadPart,
       this.live,
@@ -91,7 +94,7 @@ export class Pane {
   showWanted() {
     const thread = this.threads?.find((one) => one.ts === this.wanted)?.thread_ts ?? "";
     if (thread !== this.thread) this.openThread(thread);
-    const found = (thread ? this.threadList : this.list).root.querySelector(`[data-ts="${this.wanted}"]`);
+    const found = (thread ? this.threadList : this.list).find(this.wanted);
     if (!found) return;
     this.wanted = null;
     found.scrollIntoView({ block: "center" });
@@ -104,7 +107,8 @@ export class Pane {
   forget() {
     this.list.forget();
     this.home.replaceChildren();
-    this.homeKey = this.told = null;
+    this.homeKey = this.told = this.peeked = null;
+    this.peek.hidden = true;
     this.closeThread({ quietly: true });
     this.modal.hide();
     this.asking.replaceChildren();
@@ -112,6 +116,9 @@ export class Pane {
   }
 
   act(what, node, label) {
+    // Whoever acts again has read the last answer, or has no need to.
+    this.peeked = null;
+    this.checkPeek();
     return this.send(this, { user: this.user, channel: this.channel, ...what }, node, label);
   }
 
@@ -183,13 +190,34 @@ export class Pane {
     if (this.wanted) this.showWanted();
   }
 
-  /** Read out what only this person was told, since it appears at the end of a list that they may be far from. */
+  /** Tell what only this person was told, since it appears at the end of a list that they may be far from. */
   announce(messages) {
     const mine = messages.filter((one) => one.is_ephemeral);
     const news = this.told ? mine.filter((one) => !this.told.has(one.ts)) : [];
     this.told = new Set(mine.map((one) => one.ts));
-    const words = news.map((one) => this.list.root.querySelector(`[data-ts="${one.ts}"] .body`)?.textContent ?? "");
-    if (words.length) this.live.textContent = `Only visible to you: ${words.join(" ")}`;
+    const words = news.map((one) => this.list.find(one.ts)?.querySelector(".body").textContent ?? "").join(" ");
+    if (words) {
+      this.live.textContent = `Only visible to you: ${words}`;
+      this.peeked = news.at(-1).ts;
+      this.peek.replaceChildren(h("small", {}, "Only visible to you ↓"), h("span", {}, words));
+    }
+    this.checkPeek();
+  }
+
+  /** Keep the peek at a private message while that message itself is out of sight. */
+  checkPeek() {
+    const found = this.peeked && this.list.find(this.peeked);
+    if (!found || this.list.sees(found)) this.peeked = null;
+    this.peek.hidden = !this.peeked;
+  }
+
+  showPeeked() {
+    const { peeked } = this;
+    this.closeThread();
+    const found = this.list.find(peeked);
+    found?.scrollIntoView({ block: "end" });
+    found?.querySelector("[data-dismiss]").focus({ preventScroll: true });
+    this.checkPeek();
   }
 
   /** Show one thread in the place of the channel, as a narrow window does; "" goes back to the channel. */
@@ -213,7 +241,7 @@ export class Pane {
     this.threadPart.hidden = true;
     this.list.root.hidden = this.composer.form.hidden = false;
     if (quietly) return;
-    this.list.root.querySelector(`[data-ts="${thread}"]`)?.scrollIntoView({ block: "center" });
+    this.list.find(thread)?.scrollIntoView({ block: "center" });
     putFocus(this.list.root, { ts: thread, node: opener?.isConnected ? opener : this.threadPart.cloneNode() });
   }
 

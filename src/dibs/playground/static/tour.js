@@ -55,10 +55,11 @@ export class Tour {
       h("header", {},
         h("h2", { id: "tour-title" }, "A short tour"),
         this.count,
+        this.list,
         h("button", { type: "button", class: "quiet", "data-tour-again": true, click: () => this.startOver() }, "Start over"),
         h("button", { type: "button", class: "quiet", "data-tour-close": true, "aria-label": "Close the tour", click: () => this.setOpen(false) }, "✕"),
       ),
-      this.list, this.body, this.status,
+      this.body, this.status,
     );
   }
 

@@ -1,0 +1,215 @@
+"""The guided tour, taken to its end before the whole of Dibs: with a mouse, and by keyboard alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+from tests.browser.scene import tab_to
+from tests.support.bot import open_office
+
+from dibs import demonstration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser
+    from tests.support.bot import Office
+
+pytestmark = pytest.mark.browser
+
+expect.set_options(timeout=5000)
+
+
+class Visit:
+    """A newcomer before the playground as it is started by the command line."""
+
+    def __init__(self, office: Office, page: Page) -> None:
+        self.office, self.page = office, page
+        self.left = page.locator("[data-pane=left]")
+        self.right = page.locator("[data-pane=right]")
+        self.tour = page.locator("[data-tour]")
+        self.together = page.get_by_role("switch", name="Press together")
+
+    def button(self, pane: Locator, name: str) -> Locator:
+        """A button of the first card, which is that of SUP-1."""
+        return pane.locator("[data-ts]").first.locator(f"[data-action-id=task_{name}]")
+
+    def winner(self) -> tuple[Locator, Locator]:
+        """The pane of whoever has SUP-1, and the other one."""
+        owner = self.office.name_of(self.office.task()["owner_id"])
+        panes = (self.left, self.right)
+        return panes if owner == "Amal" else panes[::-1]
+
+    def at_step(self, number: int) -> None:
+        current = self.tour.locator("[aria-current=step]")
+        expect(current).to_have_attribute("data-tour-step", str(number))
+        expect(current).to_have_attribute("data-done", "false")
+
+    def ticked_off(self, number: int) -> None:
+        expect(self.tour.locator(f"[data-tour-step='{number}']")).to_have_attribute("data-done", "true")
+        expect(self.tour.locator("[data-tour-see]")).to_contain_text("It happened.")
+        expect(self.tour.locator("[data-tour-status]")).to_contain_text("Ticked off:")
+
+    def fill_in_release(self, form: Locator) -> None:
+        form.get_by_label("Why do you hand it back?").select_option(label="My shift is ending")
+        form.get_by_label("Handoff note").fill("The bank did not answer. Look there first.")
+        form.get_by_label("Nothing was done outside").check()
+
+
+@pytest.fixture
+def office(database_url: str) -> Iterator[Office]:
+    with open_office(database_url, people=()) as office:
+        demonstration.set_the_scene(office.slack, office.bot)
+        office.people.update({one.name: one for one in office.slack.world.people.values()})
+        yield office
+
+
+@pytest.fixture
+def visit(chromium: Browser, office: Office) -> Iterator[Visit]:
+    page = chromium.new_page(viewport={"width": 1280, "height": 800})
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(office.slack.page_url)
+    visit = Visit(office, page)
+    expect(visit.button(visit.right, "claim")).to_be_visible()
+    yield visit
+    page.close()
+    assert errors == []
+
+
+def test_the_whole_tour_with_a_mouse(visit: Visit) -> None:
+    onward = visit.tour.locator("[data-tour-next]")
+    visit.at_step(0)
+    visit.together.check(force=True)
+    visit.button(visit.left, "claim").click()
+    visit.button(visit.right, "claim").click()
+    visit.ticked_off(0)
+    visit.together.uncheck(force=True)
+    has_it, other = visit.winner()
+    expect(other.locator("[data-peek], [data-ephemeral]").first).to_contain_text("nothing changed")
+
+    onward.click()
+    visit.at_step(1)
+    visit.button(has_it, "start").click()
+    visit.ticked_off(1)
+
+    onward.click()
+    visit.at_step(2)
+    visit.tour.get_by_role("button", name="Let the leases end now").click()
+    visit.ticked_off(2)
+    expect(visit.button(other, "claim")).to_be_visible()
+    assert visit.office.task()["needs_check"]
+
+    onward.click()
+    visit.at_step(3)
+    visit.button(other, "claim").click()
+    visit.button(other, "start").click()
+    form = other.locator("[data-view]")
+    form.get_by_label("What did you find, and where?").fill("The refund stands in the bank's list.")
+    form.get_by_role("button", name="Confirm and start").click()
+    visit.ticked_off(3)
+
+    onward.click()
+    visit.at_step(4)
+    visit.button(other, "release").click()
+    visit.fill_in_release(form)
+    form.get_by_role("button", name="Release").click()
+    visit.ticked_off(4)
+
+    onward.click()
+    visit.at_step(5)
+    visit.button(has_it, "history").click()
+    visit.ticked_off(5)
+    expect(has_it.locator("[data-view]")).to_contain_text("which changed nothing")
+    expect(visit.tour).to_contain_text("6 of 6 done")
+
+
+def test_the_whole_tour_by_keyboard_alone(visit: Visit) -> None:
+    page, keys = visit.page, visit.page.keyboard
+
+    def press(locator: Locator, key: str = "Enter") -> None:
+        expect(locator).to_be_visible()
+        tab_to(page, locator)
+        keys.press(key)
+
+    def go_on() -> None:
+        press(visit.tour.locator("[data-tour-next]"))
+        expect(visit.tour.locator("[aria-current=step]")).to_be_focused()
+
+    press(visit.together, "Space")
+    press(visit.button(visit.left, "claim"))
+    expect(visit.right.locator("[data-armed-hint]")).to_contain_text("is held")
+    press(visit.button(visit.right, "claim"))
+    visit.ticked_off(0)
+    has_it, other = visit.winner()
+    expect(other.locator("[data-announcement]")).to_contain_text("nothing changed")
+    press(visit.together, "Space")
+    go_on()
+    press(visit.button(has_it, "start"))
+    visit.ticked_off(1)
+    go_on()
+    press(visit.tour.locator("[data-lever]"))
+    visit.ticked_off(2)
+    expect(visit.tour.locator("[data-lever]")).to_be_focused()
+    go_on()
+
+    press(visit.button(other, "claim"))
+    press(visit.button(other, "start"))
+    form = other.locator("[data-view]")
+    expect(form.get_by_label("What did you find, and where?")).to_be_focused()
+    keys.type("The refund stands in the bank's list.")
+    press(form.get_by_role("button", name="Confirm and start"))
+    visit.ticked_off(3)
+    expect(form).to_have_count(0)
+    expect(other.locator("[data-ts]").first).to_be_focused()
+    go_on()
+
+    press(visit.button(other, "release"))
+    expect(form.get_by_label("Why do you hand it back?")).to_be_focused()
+    keys.type("My shift")
+    keys.press("Tab")
+    tab_to(page, form.get_by_label("Handoff note"))
+    keys.type("The bank did not answer.")
+    tab_to(page, form.get_by_label("Nothing was done outside"))
+    keys.press("Space")
+    press(form.get_by_role("button", name="Release"))
+    visit.ticked_off(4)
+    go_on()
+    press(visit.button(other, "history"))
+    visit.ticked_off(5)
+    keys.press("Escape")
+    expect(form).to_have_count(0)
+    expect(visit.button(other, "history")).to_be_focused()
+
+
+def test_the_tour_is_closed_opened_and_remembered(visit: Visit) -> None:
+    toggle = visit.page.locator("[data-toggle=tour]")
+    expect(toggle).to_have_attribute("aria-expanded", "true")
+    visit.tour.locator("[data-tour-step='4']").click()
+    visit.page.reload()
+    visit.at_step(4)
+    visit.tour.locator("[data-tour-close]").click()
+    expect(visit.tour).to_be_hidden()
+    expect(toggle).to_be_focused()
+    visit.page.reload()
+    expect(visit.button(visit.left, "claim")).to_be_visible()
+    expect(visit.tour).to_be_hidden()
+    toggle.click()
+    visit.at_step(4)
+    visit.button(visit.left, "history").click()
+    expect(visit.tour.locator("[data-tour-step='5']")).to_have_attribute("data-done", "true")
+    visit.tour.locator("[data-tour-again]").click()
+    visit.at_step(0)
+    expect(visit.tour.locator("[data-done=true]")).to_have_count(0)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_shows_all_of_it_without_scrolling_sideways(visit: Visit, scheme: str) -> None:
+    visit.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    visit.page.set_viewport_size({"width": 390, "height": 844})
+    visit.button(visit.left, "claim").click()
+    expect(visit.button(visit.left, "start")).to_be_visible()
+    visit.page.locator("[data-toggle=faults]").click()
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
