@@ -19,7 +19,7 @@ from dibs.domain.errors import Busy, Lost, NothingSent, Refused
 from dibs.domain.outcomes import Outcome, Refusal, Verdict
 from dibs.domain.task import State
 from dibs.service.transitions import TransitionService
-from dibs.store.engine import PRESS, make_engine
+from dibs.store.engine import BACKGROUND, PRESS, make_engine
 from dibs.store.guard import Guard
 
 SLACK_SECONDS = 3.0
@@ -281,29 +281,51 @@ def test_a_late_write_that_arrives_before_it_is_settled_is_settled_as_carried_ou
 
 
 def test_a_write_that_is_still_waiting_is_not_settled_as_lost(
-    desk: Desk, guard: Guard, database_url: str, far_service: TransitionService
+    desk: Desk, proxy: Proxy, database_url: str
 ) -> None:
     """Its transaction may still commit, so the settling waits for it."""
     task = desk.task()
+    engine = make_engine(proxy.url, BACKGROUND, pool_size=4)
+    patient = TransitionService(engine)
     with holder(database_url) as somebody:
         somebody.do(LOCK, id=task.id)
-        pressed = Pressed(
-            lambda: far_service.claim(task.id, AMAL, 1, op_id="op", deadline=Deadline.after(0.4))
-        )
+        pressed = Pressed(lambda: patient.claim(task.id, AMAL, 1, op_id="op", deadline=Deadline.after(1.2)))
         wait_for_waiters(database_url)
+        proxy.cut_all()
         outcome = pressed.answer()
         assert outcome.unknown
-        wait_until(lambda: not guard.away)
         settling = Pressed(
-            lambda: far_service.settle(outcome, task_id=task.id, version=1, deadline=Deadline.after())
+            lambda: patient.settle(outcome, task_id=task.id, version=1, deadline=Deadline.after())
         )
         wait_for_waiters(database_url, 2)
         assert not settling.answered
         somebody.rollback()
         settled = settling.answer()
+    engine.dispose()
     # The server had not yet noticed that its client was gone, so the write went through.
     assert settled.changed
     assert desk.kinds(task) == ["created", "claimed"]
+
+
+def test_a_row_that_somebody_holds_makes_nobody_think_the_database_hangs(
+    desk: Desk, engine: sa.Engine, database_url: str
+) -> None:
+    """Presses that had waited for their turn reach their deadline before the server gives up by itself."""
+    guard = Guard(engine)
+    guard.open_connections(16)
+    service = TransitionService(engine, guard=guard)
+    held, free = desk.task(), desk.task()
+    with holder(database_url) as somebody:
+        somebody.do(LOCK, id=held.id)
+        deadline = Deadline.after(1.0)
+        waiting = [
+            Pressed(lambda name=f"op{n}": service.claim(held.id, AMAL, 1, op_id=name, deadline=deadline))  # type: ignore[misc]
+            for n in range(12)
+        ]
+        outcomes = [pressed.answer() for pressed in waiting]
+        assert {(outcome.verdict, outcome.why) for outcome in outcomes} == {(Verdict.UNCHANGED, Refusal.BUSY)}
+        assert not guard.away
+        assert service.claim(free.id, AMAL, 1).changed
 
 
 def test_settling_while_the_database_is_away_stays_unknown(

@@ -3,8 +3,8 @@
 Three things together keep every press under Slack's 3 seconds (design.md, section 2):
 
 - the server's own time-outs end what merely waits, with a definite answer;
-- a watchdog closes the socket of a server that answers nothing at all, since a client that only stops
-  waiting still hangs in its clean-up;
+- a watchdog cancels what outlasts a press that had waited for its turn, and closes the socket of a server
+  that answers nothing at all, since a client that only stops waiting still hangs in its clean-up;
 - after one hang further presses are told so at once, until a probe has worked again; otherwise fifty
   presses on a few threads queue up behind each other past the 3 seconds.
 """
@@ -19,8 +19,9 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
+import psycopg
 import sqlalchemy as sa
 
 from dibs.deadline import Deadline
@@ -32,10 +33,11 @@ _log = logging.getLogger(__name__)
 
 _TICK_SECONDS = 0.05
 _IDLE_SECONDS = 2.0
+_CANCEL_AHEAD_SECONDS = 0.35
 _PROBE_EVERY_SECONDS = 0.25
 _PROBE_SECONDS = 1.0
-_ENOUGH_TO_BEGIN_SECONDS = 0.1
-_ENOUGH_TO_TRY_AGAIN_SECONDS = 0.5
+_ENOUGH_TO_BEGIN_SECONDS = 0.45
+_ENOUGH_TO_TRY_AGAIN_SECONDS = 0.6
 
 Row = sa.RowMapping
 Parameters = Mapping[str, Any]
@@ -172,7 +174,12 @@ class Guard:
 def _probe_until_back(reference: weakref.ref[Guard]) -> None:
     """Probe until the database answers, or until nobody would use it any more."""
     while (guard := reference()) is not None and not guard._closed:  # noqa: SLF001 - it is the guard's thread
-        if guard._probe():  # noqa: SLF001
+        try:
+            answers = guard._probe()  # noqa: SLF001
+        except Exception:  # noqa: BLE001 - whatever went wrong, a probe that ends would leave it away for ever
+            _log.exception("the database could not be probed")
+            answers = False
+        if answers:
             guard._came_back()  # noqa: SLF001
             return
         del guard
@@ -182,10 +189,24 @@ def _probe_until_back(reference: weakref.ref[Guard]) -> None:
 class _Watch:
     """One statement that must be over by its deadline."""
 
-    def __init__(self, descriptor: int, deadline: Deadline) -> None:
-        self.descriptor = descriptor
+    def __init__(self, connection: psycopg.Connection, deadline: Deadline) -> None:
+        self.connection = connection
+        self.descriptor = connection.fileno()
         self.deadline = deadline
+        self.cancelled = False
         self.fired = False
+
+    def look(self, now: float) -> None:
+        if not self.cancelled and now >= self.deadline.at - _CANCEL_AHEAD_SECONDS:
+            self.cancelled = True
+            # A cancel is a connection of its own, which a frozen server does not answer either.
+            threading.Thread(target=self._cancel, name="dibs-database-cancel", daemon=True).start()
+        if not self.fired and now >= self.deadline.at:
+            self.fire()
+
+    def _cancel(self) -> None:
+        with contextlib.suppress(psycopg.Error):
+            self.connection.cancel_safe(timeout=_CANCEL_AHEAD_SECONDS)
 
     def fire(self) -> None:
         self.fired = True
@@ -195,8 +216,10 @@ class _Watch:
 
 
 class _Watchdog:
-    """Closes the sockets of statements whose deadline has passed.
+    """Ends statements by their deadline.
 
+    Shortly before it the server is asked to cancel, which a server that merely waits for a lock answers at
+    once and definitely. Only the socket of one that does not answer is closed, and only that one is away.
     Its thread looks every now and then, so that a statement wakes nobody; it ends when nothing is asked.
     """
 
@@ -207,8 +230,7 @@ class _Watchdog:
 
     @contextlib.contextmanager
     def watching(self, connection: sa.Connection, deadline: Deadline) -> Iterator[_Watch]:
-        raw = connection.connection.dbapi_connection
-        watch = _Watch(raw.fileno() if raw is not None else -1, deadline)
+        watch = _Watch(cast(psycopg.Connection, connection.connection.driver_connection), deadline)
         with self._lock:
             self._watches.add(watch)
             if not self._running:
@@ -232,5 +254,4 @@ class _Watchdog:
                     self._running = False
                     return
                 for watch in self._watches:
-                    if not watch.fired and watch.deadline.at <= now:
-                        watch.fire()
+                    watch.look(now)
