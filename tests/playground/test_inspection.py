@@ -34,7 +34,7 @@ def test_a_press_shows_its_request_its_answer_and_the_calls_that_followed(
     assert (told["who"], told["what"]) == ("Amal", "Claim")
     [sent] = told["requests"]
     assert sent["status"] == 200
-    assert sent["body"]["payload"]["actions"][0]["action_id"] == "claim"
+    assert sent["body"]["actions"][0]["action_id"] == "claim"
     [call] = told["calls"]
     assert (call["method"], call["status"], call["answer"]) == ("response_url", 200, "ok")
     assert call["body"]["text"] == "TINY-1 claimed"
@@ -51,7 +51,7 @@ def test_presses_at_the_same_moment_are_told_apart(
     for number in (-1, -2):
         told = behind(slack, number)[1]
         assert len(told["requests"]) == 1
-        assert told["requests"][0]["body"]["payload"]["user"]["name"] == told["who"].lower()
+        assert told["requests"][0]["body"]["user"]["name"] == told["who"].lower()
         [call] = told["calls"]
         answers[told["who"]] = call["body"]["text"]
     assert sorted(text == "TINY-1 claimed" for text in answers.values()) == [False, True]

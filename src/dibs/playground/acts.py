@@ -102,6 +102,12 @@ def _dismiss(slack: SlackStandIn, act: Json) -> Callable[[], Result | None]:
     return waved_away
 
 
+def _shortcut(slack: SlackStandIn, act: Json) -> Callable[[], Result | None]:
+    if act.get("ts"):
+        return lambda: slack.message_shortcut(act["user"], act["channel"], act["ts"], act["callback_id"])
+    return lambda: slack.shortcut(act["user"], act["callback_id"])
+
+
 def _fault(slack: SlackStandIn, act: Json) -> Callable[[], Result | None]:
     method, trouble = str(act["method"]), TROUBLES[act["trouble"]]
 
@@ -159,6 +165,7 @@ ACTS: Final[dict[str, Callable[[SlackStandIn, Json], Callable[[], Result | None]
     "close": _close,
     "home": _home,
     "dismiss": _dismiss,
+    "shortcut": _shortcut,
     "fault": _fault,
     "clear_faults": _clear_faults,
     "pull_lever": _pull_lever,

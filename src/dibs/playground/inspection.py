@@ -63,9 +63,10 @@ def _request(sent: Sent, began: float) -> Json:
     return {
         "after": round((sent.started - began) * 1000, 1),
         "status": answer.status,
+        "by_socket": sent.by_socket,
         "late": answer.timed_out,
         "milliseconds": round(answer.seconds * 1000, 1),
-        "body": tidy(read(sent.body, sent.content_type)),
+        "body": tidy(sent.payload),
         "answer": tidy(read(answer.body.encode(), "")),
     }
 
@@ -96,22 +97,23 @@ def _cause(call: Came, sent: list[Sent]) -> Sent | None:
     """
     told = _parameters(call)
     known = told if isinstance(told, dict) else {}
-    ticket = call.path.rsplit("/", 1)[-1] if call.path.startswith("/hooks/") else known.get("trigger_id")
-    if isinstance(ticket, str) and ticket:
-        return next((one for one in sent if ticket.encode() in one.body), None)
+    if call.path.startswith("/hooks/"):
+        return next((one for one in sent if _tells(one, "response_url").endswith(call.path)), None)
+    if known.get("trigger_id"):
+        return next((one for one in sent if _tells(one, "trigger_id") == known["trigger_id"]), None)
     near = [one for one in sent if one.started <= call.at <= one.ended + LATER_SECONDS]
     person = known.get("user") or known.get("user_id")
     theirs = [one for one in near if person and _user(one) == person]
     return max(theirs or near, key=lambda one: one.started, default=None)
 
 
+def _tells(sent: Sent, name: str) -> str:
+    return str(sent.payload.get(name) or "")
+
+
 def _user(sent: Sent) -> str | None:
-    """Return who was behind a request, in each of the three shapes that requests have."""
-    told = read(sent.body, sent.content_type)
-    if not isinstance(told, dict):
-        return None
-    inner = told.get("payload") or told.get("event")
-    told = inner if isinstance(inner, dict) else told
+    """Return who was behind a request, in each of the shapes that requests have."""
+    told = sent.payload.get("event") or sent.payload
     user = told.get("user") or told.get("user_id")
     if isinstance(user, dict):
         user = user.get("id")

@@ -16,7 +16,7 @@ from starlette.staticfiles import StaticFiles
 
 from dibs.playground.acts import carry_out
 from dibs.playground.inspection import behind
-from dibs.playground.shown import pane, waiting, workspace
+from dibs.playground.shown import offered_commands, offered_shortcuts, pane, waiting, workspace
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -107,14 +107,14 @@ class PageRoutes:
             return shown | self._offered()
 
     def _offered(self) -> Json:
-        """Return what whoever started the playground put beside the workspace."""
+        """Return what the app and whoever started the playground put beside the workspace."""
+        slack = self._slack
         return {
-            "commands": self._slack.commands,
-            "levers": [
-                {"label": lever.label, "explanation": lever.explanation} for lever in self._slack.levers
-            ],
-            "tour": self._slack.tour.shown(),
-            "faults": waiting(self._slack.faults),
+            "commands": offered_commands(slack.commands, slack.manifest),
+            "shortcuts": offered_shortcuts(slack.manifest),
+            "levers": [{"label": lever.label, "explanation": lever.explanation} for lever in slack.levers],
+            "tour": slack.tour.shown(),
+            "faults": waiting(slack.faults),
         }
 
     async def _press(self, request: Request) -> Response:

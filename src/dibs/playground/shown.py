@@ -9,7 +9,10 @@ from dibs.playground.inspection import name_of
 from dibs.playground.views import as_json
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dibs.playground.faults import Fault, Faults
+    from dibs.playground.manifest import Manifest
     from dibs.playground.world import Channel, World
 
 Json = dict[str, Any]
@@ -82,6 +85,23 @@ def pane(world: World, user: str, channel_id: str, *, since: str = "") -> Json:
             if f.user == user
         ],
     }
+
+
+def offered_commands(chosen: Sequence[tuple[str, str]], manifest: Manifest | None) -> list[tuple[str, str]]:
+    """Return what may be typed, with words on it: what was chosen for the page, then what the app names."""
+    named = manifest.commands.values() if manifest else ()
+    return [
+        *chosen,
+        *((f"{one.name} ", f"{one.usage_hint}: {one.description}".lstrip(": ")) for one in named),
+    ]
+
+
+def offered_shortcuts(manifest: Manifest | None) -> list[Json]:
+    """Return the shortcuts that the app names, for everywhere and for the menu of a message."""
+    return [
+        {"callback_id": one.callback_id, "name": one.name, "on_message": one.on_message}
+        for one in (manifest.shortcuts.values() if manifest else ())
+    ]
 
 
 def waiting(faults: Faults) -> list[Json]:

@@ -9,9 +9,8 @@ from starlette.applications import Starlette
 
 from dibs.playground import manifest as manifests
 from dibs.playground.app import App, Grant
-from dibs.playground.bot import ANSWER_WITHIN, together
+from dibs.playground.bot import ANSWER_WITHIN, Bot, together
 from dibs.playground.clock import Clock
-from dibs.playground.delivery import Delivery
 from dibs.playground.faults import Faults
 from dibs.playground.guard import LoopbackOnly
 from dibs.playground.interactions import Interactions
@@ -21,7 +20,7 @@ from dibs.playground.routes import BotRoutes
 from dibs.playground.server import HOST, Connections, Server
 from dibs.playground.sockets import Sockets
 from dibs.playground.tour import Tour
-from dibs.playground.traffic import Traffic, WatchedBot, WatchedCalls
+from dibs.playground.traffic import Traffic, WatchedCalls, WatchedDelivery
 from dibs.playground.workspace import Workspace
 from dibs.playground.world import APP_ID, World
 
@@ -65,12 +64,12 @@ class SlackStandIn(Workspace):
         self.commands: list[tuple[str, str]] = []
         self.levers: list[Lever] = []
         self.traffic = Traffic(self.clock)
-        self._bot = WatchedBot(signing_secret, answer_within, self.traffic)
+        self._bot = Bot(signing_secret, answer_within)
         connections = Connections()
         self.sockets = Sockets(APP_ID, self.clock, connections.cut)
         self.app = App(self.clock, self.sockets, app_token)
         self.app.base = lambda: self._base
-        self._way = Delivery(self._bot, self.sockets, lambda: self.app.socket_mode)
+        self._way = WatchedDelivery(self._bot, self.sockets, lambda: self.app.socket_mode, self.traffic)
         world = World(self.clock, bot_name)
         super().__init__(world, Interactions(world, self.app, self._way, lambda: f"{self._base}hooks/"))
         self.app.add_grant(bot_token, world)

@@ -5,16 +5,20 @@ from __future__ import annotations
 import time
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from dibs.playground.bot import FORM, Answer, Bot
+from dibs.playground.delivery import Delivery
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from dibs.playground.bot import Answer, Bot
     from dibs.playground.clock import Clock
+    from dibs.playground.sockets import Sockets
+
+Json = dict[str, Any]
 
 REQUESTS_KEPT: Final = 100
 CALLS_KEPT: Final = 400
@@ -25,8 +29,8 @@ WATCHED: Final = ("/api/", "/hooks/")
 class Sent:
     """One request to the bot and what it answered."""
 
-    body: bytes
-    content_type: str
+    payload: Json
+    by_socket: bool
     answer: Answer
     ended: float
 
@@ -59,24 +63,27 @@ class Traffic:
         self.came: deque[Came] = deque(maxlen=CALLS_KEPT)
 
 
-class WatchedBot(Bot):
-    """Sends like any other, and keeps what was sent and answered."""
+class WatchedDelivery(Delivery):
+    """Sends like any other, over either way, and keeps what was sent and answered."""
 
-    def __init__(self, signing_secret: str, answer_within: float, traffic: Traffic) -> None:
-        super().__init__(signing_secret, answer_within)
+    def __init__(self, bot: Bot, sockets: Sockets, by_socket: Callable[[], bool], traffic: Traffic) -> None:
+        super().__init__(bot, sockets, by_socket)
         self._traffic = traffic
 
-    def send(
-        self,
-        body: bytes,
-        headers: Mapping[str, str] | None = None,
-        *,
-        content_type: str = FORM,
-        sign: bool = True,
-    ) -> Answer:
-        """Send one request and wait for its answer as long as Slack would."""
-        answer = super().send(body, headers, content_type=content_type, sign=sign)
-        self._traffic.sent.append(Sent(body, content_type, answer, self._traffic.clock.now()))
+    def interaction(self, payload: Json) -> Answer:
+        """Send a press, a submission or a shortcut."""
+        return self._kept(payload, super().interaction(payload))
+
+    def command(self, form: Json) -> Answer:
+        """Send a slash command."""
+        return self._kept(form, super().command(form))
+
+    def event(self, body: Json, attempt: int, reason: str) -> Answer:
+        """Send an event, for the first time or, with the reason for it, again."""
+        return self._kept(body, super().event(body, attempt, reason))
+
+    def _kept(self, payload: Json, answer: Answer) -> Answer:
+        self._traffic.sent.append(Sent(payload, self._by_socket(), answer, self._traffic.clock.now()))
         return answer
 
 

@@ -9,7 +9,7 @@ import { Tour } from "/static/tour.js";
 const notice = document.getElementById("notice");
 const together = document.getElementById("together");
 const toggle = (name) => document.querySelector(`[data-toggle="${name}"]`);
-const TOGETHER = ["press", "press_in_view", "submit"];
+const TOGETHER = ["press", "press_in_view", "submit", "shortcut"];
 
 const panes = [...document.querySelectorAll(".pane")].map((root) => new Pane(root, act, moved));
 const presses = new Presses(document.getElementById("presses"), document.querySelector("[data-inspector]"));

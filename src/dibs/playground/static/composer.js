@@ -1,6 +1,7 @@
 // Where a person writes: plain words, or a command with hints on how it goes on.
 
 import { freshId, h } from "/static/dom.js";
+import { menuButton } from "/static/menu.js";
 
 const MOST_HINTS = 8;
 
@@ -21,8 +22,16 @@ export class Composer {
     this.form = h("form", { class: "composer", submit: (event) => this.write(event) }, this.hints, this.usage, this.input, this.button);
   }
 
-  show({ hidden, where, commands }) {
+  /** `shortcuts` are {words, attributes, go} of what can be done from anywhere. */
+  show({ hidden, where, commands, shortcuts = [] }) {
     this.commands = commands;
+    const key = JSON.stringify(shortcuts);
+    if (key !== this.shortcuts) {
+      this.shortcuts = key;
+      this.menu?.remove();
+      this.menu = shortcuts.length ? menuButton(shortcuts, { label: "Shortcuts", name: "Shortcuts", attributes: { "data-shortcuts": true } }) : null;
+      if (this.menu) this.input.before(this.menu);
+    }
     this.form.hidden = hidden;
     const example = commands[0]?.[0].trim().split(" ")[0];
     this.input.setAttribute("aria-label", `Message ${where}`);

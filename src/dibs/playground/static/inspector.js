@@ -71,7 +71,7 @@ export class Presses {
     }
     const open = new Set([...this.dialog.querySelectorAll("details[open]")].map((one) => one.dataset.part));
     const steps = [
-      ...told.requests.map((one, number) => ({ ...one, sent: true, part: `request-${number}`, title: number ? "Sent to the bot once more" : "Sent to the bot" })),
+      ...told.requests.map((one, number) => ({ ...one, sent: true, part: `request-${number}`, title: number ? "Sent to the bot once more" : `Sent to the bot${one.by_socket ? " by Socket Mode" : ""}` })),
       ...told.calls.map((one, number) => ({ ...one, sent: false, part: `call-${number}`, title: one.method })),
     ].toSorted((one, other) => one.after - other.after);
     this.dialog.replaceChildren(
@@ -83,7 +83,7 @@ export class Presses {
 }
 
 function exchange(one, open) {
-  const outcome = one.status ? `HTTP ${one.status}` : one.late ? "no answer in time" : "no answer";
+  const outcome = one.by_socket && one.status ? "acknowledged" : one.status ? `HTTP ${one.status}` : one.late ? "no answer in time" : "no answer";
   const parts = one.sent ? ["What was sent", "What the bot answered"] : ["What the bot asked", "What it was answered"];
   const bodies = [one.body, one.answer];
   return h("li", { class: one.sent ? "sent" : "came", "data-exchange": one.sent ? "request" : one.method, "data-good": String(one.status === 200 && one.answer?.ok !== false) },
@@ -102,8 +102,7 @@ function exchange(one, open) {
 function gist(body) {
   if (body === "") return "nothing";
   if (typeof body === "string") return body.slice(0, 60);
-  const told = body.payload ?? body;
-  const words = told.actions?.[0]?.action_id ?? told.command ?? told.event?.type ?? told.view?.callback_id ?? told.error ?? told.text ?? told.type ?? (told.ok ? "ok" : "");
+  const words = body.actions?.[0]?.action_id ?? body.command ?? body.event?.type ?? body.view?.callback_id ?? body.error ?? body.text ?? body.type ?? (body.ok ? "ok" : "");
   return String(words).split("\n", 1)[0].slice(0, 60);
 }
 

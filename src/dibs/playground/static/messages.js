@@ -1,7 +1,8 @@
 // A list of messages, redrawn only where something changed, so that nobody loses their place or their focus.
 
 import { blocks } from "/static/blocks.js";
-import { freshId, h } from "/static/dom.js";
+import { h } from "/static/dom.js";
+import { menuButton } from "/static/menu.js";
 import { mrkdwn } from "/static/mrkdwn.js";
 
 const NEAR_THE_END = 80;
@@ -96,41 +97,16 @@ export class MessageList {
   /** The menu of a message: its thread, and the shortcuts that the app offers for messages. */
   menu(message, author) {
     const { pane } = this;
-    const id = freshId("menu");
-    const shortcuts = (pane.world.shortcuts ?? []).filter((one) => one.on_message);
-    const item = (words, attributes, go) => h("button", { type: "button", role: "menuitem", tabindex: -1, ...attributes, click: () => { shut(); go(); } }, words);
-    const items = h("div", { class: "menu", id, role: "menu", "aria-label": "Message actions", hidden: true },
-      item("Reply in a thread", { "data-reply": message.ts }, () => pane.openThread(message.ts, opener)),
-      shortcuts.map((one) => item(one.name, { "data-shortcut": one.callback_id }, () => pane.act({ kind: "message_shortcut", ts: message.ts, callback_id: one.callback_id }, opener, one.name))),
-    );
-    const opener = h("button", { type: "button", class: "quiet menu-open", "data-menu": true, "aria-haspopup": "menu", "aria-expanded": "false", "aria-controls": id, "aria-label": `More actions on ${author}’s message`, click: () => (items.hidden ? open() : shut()) }, "•••");
-    const open = () => {
-      items.hidden = false;
-      opener.setAttribute("aria-expanded", "true");
-      items.firstChild.focus();
-    };
-    const shut = () => {
-      items.hidden = true;
-      opener.setAttribute("aria-expanded", "false");
-      opener.focus({ preventScroll: true });
-    };
-    const box = h("span", { class: "menu-box" }, opener, items);
-    box.addEventListener("keydown", (event) => {
-      if (items.hidden) return;
-      const all = [...items.children];
-      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-      if (step) all[(all.indexOf(document.activeElement) + step + all.length) % all.length].focus();
-      else if (event.key === "Escape") shut();
-      else return;
-      event.preventDefault();
-      event.stopPropagation();
-    });
-    box.addEventListener("focusout", (event) => {
-      if (items.hidden || box.contains(event.relatedTarget)) return;
-      items.hidden = true;
-      opener.setAttribute("aria-expanded", "false");
-    });
-    return box;
+    const shortcuts = pane.world.shortcuts.filter((one) => one.on_message);
+    const entries = [
+      { words: "Reply in a thread", attributes: { "data-reply": message.ts }, go: (opener) => pane.openThread(message.ts, opener) },
+      ...shortcuts.map((one) => ({
+        words: one.name,
+        attributes: { "data-shortcut": one.callback_id },
+        go: (opener) => pane.act({ kind: "shortcut", ts: message.ts, callback_id: one.callback_id }, opener, one.name),
+      })),
+    ];
+    return menuButton(entries, { label: `More actions on ${author}’s message`, name: "Message actions", attributes: { "data-menu": true } });
   }
 }
 

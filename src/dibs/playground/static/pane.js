@@ -161,8 +161,17 @@ export class Pane {
     options(this.channelSelect, [...places, [HOME, `${this.world.bot.name} (home)`]], this.channel);
     const here = channels.find((one) => one.id === this.channel);
     const where = here?.is_im ? this.world.bot.name : `#${here?.name}`;
-    this.composer.show({ hidden: !here || Boolean(this.thread), where, commands: this.world.commands });
+    this.composer.show({ hidden: !here || Boolean(this.thread), where, commands: this.world.commands, shortcuts: this.shortcuts() });
     this.threadComposer.show({ hidden: false, where: "the thread", commands: [] });
+  }
+
+  /** What the app offers from anywhere, for the menu beside the composer. */
+  shortcuts() {
+    return this.world.shortcuts.filter((one) => !one.on_message).map((one) => ({
+      words: one.name,
+      attributes: { "data-shortcut": one.callback_id },
+      go: (opener) => this.act({ kind: "shortcut", callback_id: one.callback_id }, opener, one.name),
+    }));
   }
 
   showHome(view) {
@@ -242,7 +251,8 @@ export class Pane {
     this.list.root.hidden = this.composer.form.hidden = false;
     if (quietly) return;
     this.list.find(thread)?.scrollIntoView({ block: "center" });
-    putFocus(this.list.root, { ts: thread, node: opener?.isConnected ? opener : this.threadPart.cloneNode() });
+    const again = opener?.isConnected ? opener : this.list.find(thread)?.querySelector("[data-thread]");
+    (again ?? this.list.root).focus({ preventScroll: true });
   }
 
   /** Remember where the focus is, and return what brings it back there or close to it. */
