@@ -235,19 +235,23 @@ def test_a_revoked_token_is_of_no_use_and_the_app_hears_of_it(
     quick: SlackStandIn, raw: RawBot, client_of: Callable[[SlackStandIn], WebClient]
 ) -> None:
     client = client_of(quick)
+    channel = quick.add_channel("support")
     assert client.auth_revoke(test=True)["revoked"] is False
     assert client.auth_test()["ok"]
     assert client.auth_revoke()["revoked"] is True
     assert error(client.auth_test) == "account_inactive"
-    quick.wait_until(lambda: kinds(raw) == ["tokens_revoked", "app_uninstalled"])
+    quick.wait_until(lambda: raw.requests)
+    assert kinds(raw) == ["tokens_revoked"]
     told = json.loads(raw.requests[0][1])["event"]
     assert told["tokens"] == {"oauth": [], "bot": [quick.bot_user_id]}
+    assert channel.members == []
 
 
 def test_an_administrator_removes_the_app(quick: SlackStandIn, raw: RawBot) -> None:
     other = quick.add_workspace("Elsewhere", bot_token=ELSE)
     quick.uninstall(other)
-    quick.wait_until(lambda: kinds(raw) == ["tokens_revoked", "app_uninstalled"])
+    quick.wait_until(lambda: len(raw.requests) == 2)
+    assert sorted(kinds(raw)) == ["app_uninstalled", "tokens_revoked"]
     assert {json.loads(body)["team_id"] for _, body in raw.requests} == {other.team_id}
     assert error(WebClient(token=ELSE, base_url=quick.api_url).auth_test) == "account_inactive"
     assert WebClient(token=TOKEN, base_url=quick.api_url).auth_test()["ok"]

@@ -60,7 +60,7 @@ class App:
         self.client_secret = secrets.token_hex(16)
         self.grants: dict[str, Grant] = {}
         self.codes: dict[str, Code] = {}
-        self.on_revoked: Callable[[Grant], None] = lambda _: None
+        self.on_event: Callable[[World, Json], None] = lambda _world, _event: None
         self.base: Callable[[], str] = str
 
     def add_grant(self, token: str, world: World, scopes: frozenset[str] | None = None) -> Grant:
@@ -84,9 +84,16 @@ class App:
         return [grant for grant in self.grants.values() if grant.world is world and not grant.revoked]
 
     def revoke(self, grant: Grant) -> None:
-        """Let a token be of no more use; the app is told."""
+        """Let a token be of no more use: the bot leaves its channels, though the app stays; it is told."""
+        world = grant.world
         grant.revoked = True
-        self.on_revoked(grant)
+        with world.lock:
+            world.people[world.bot_user_id].deleted = True
+            for channel in world.channels.values():
+                if world.bot_user_id in channel.members and not channel.is_im:
+                    channel.members.remove(world.bot_user_id)
+            world.changed()
+        self.on_event(world, {"type": "tokens_revoked", "tokens": {"oauth": [], "bot": [world.bot_user_id]}})
 
     def hears(self, event: Json) -> bool:
         """Whether the app is told of an event; without a manifest it is told everything."""

@@ -128,18 +128,20 @@ class Furnishing(Looking):
     def _membership(self, user_id: str, channel_id: str, kind: str) -> Result | None:
         with self.world.lock:
             channel = self.world.channels[channel_id]
-            heard = self.bot_user_id in channel.members
             if kind == "member_joined_channel" and user_id not in channel.members:
                 channel.members.append(user_id)
             elif kind == "member_left_channel" and user_id in channel.members:
                 channel.members.remove(user_id)
-            heard = heard or self.bot_user_id in channel.members
+            heard = self.bot_user_id in channel.members
             team = self.world.people[user_id].team_id
             self.world.changed()
+        if user_id == self.bot_user_id and not heard:
+            # Only members hear who left, so a bot that was removed is told so in another way.
+            gone = "group_left" if channel.is_private else "channel_left"
+            self._acts.hear_if_subscribed({"type": gone, "channel": channel_id})
         if not heard:
             return None
-        letter = "G" if channel.is_private else "C"
-        told = {"type": kind, "user": user_id, "channel": channel_id, "channel_type": letter, "team": team}
+        told = {"type": kind, "user": user_id, "channel": channel_id, "channel_type": "C", "team": team}
         return self._acts.hear(told)
 
     def archive(self, channel_id: str) -> None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 SILENCE_SECONDS: Final = 60.0
+GARBAGE: Final = b'{"ok": tr<html>'
 
 
 class BotRoutes:
@@ -110,8 +111,12 @@ class BotRoutes:
             _log(world, name, params, {"fault": "silence"})
             await _silence(request)
             return Response()
-        if fault.lose_answer:
-            work()
+        if fault.garbage:
+            _log(world, name, params, {"fault": "garbage"})
+            return Response(GARBAGE, media_type="application/json")
+        if fault.lose_answer or fault.cut:
+            if fault.lose_answer:
+                work()
             if request.client:
                 self._connections.cut((request.client.host, request.client.port))
             return Response()

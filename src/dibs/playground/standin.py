@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from starlette.applications import Starlette
 
 from dibs.playground import manifest as manifests
-from dibs.playground.app import App, Grant
+from dibs.playground.app import App
 from dibs.playground.bot import ANSWER_WITHIN, Bot, together
 from dibs.playground.clock import Clock
-from dibs.playground.faults import Faults
+from dibs.playground.control import ControlRoutes
 from dibs.playground.guard import LoopbackOnly
 from dibs.playground.interactions import Interactions
 from dibs.playground.oauth import OAuthRoutes
@@ -59,7 +60,6 @@ class SlackStandIn(Workspace):
         answer_within: float = ANSWER_WITHIN,
     ) -> None:
         self.clock = clock or Clock()
-        self.faults = Faults()
         self.bot_token = bot_token
         self.commands: list[tuple[str, str]] = []
         self.levers: list[Lever] = []
@@ -70,16 +70,24 @@ class SlackStandIn(Workspace):
         self.app = App(self.clock, self.sockets, app_token)
         self.app.base = lambda: self._base
         self._way = WatchedDelivery(self._bot, self.sockets, lambda: self.app.socket_mode, self.traffic)
+        self.faults = self._way.faults
         world = World(self.clock, bot_name)
         super().__init__(world, Interactions(world, self.app, self._way, lambda: f"{self._base}hooks/"))
         self.app.add_grant(bot_token, world)
         self.workspaces: dict[str, Workspace] = {world.team_id: self}
-        self.app.on_revoked = self._revoked
+        self.app.on_event = self._happened
         bot_routes = BotRoutes(self.app, self.workspaces, self.faults, connections)
         self.tour = Tour(self.world)
         self._page = PageRoutes(self)
         oauth = OAuthRoutes(self.app, self.workspaces)
-        routes = [*bot_routes.routes(), *oauth.routes(), *self.sockets.routes(), *self._page.routes()]
+        control = ControlRoutes(self)
+        routes = [
+            *bot_routes.routes(),
+            *oauth.routes(),
+            *control.routes(),
+            *self.sockets.routes(),
+            *self._page.routes(),
+        ]
         app = LoopbackOnly(WatchedCalls(Starlette(routes=routes), self.traffic))
         self._server = Server(app, connections, port, sockets=app_token is not None)
 
@@ -197,23 +205,16 @@ class SlackStandIn(Workspace):
 
     def uninstall(self, workspace: Workspace | None = None) -> None:
         """Remove the app from a workspace, as an administrator does: its tokens end, and it hears of it."""
-        for grant in self.app.grants_of((workspace or self).world):
+        world = (workspace or self).world
+        for grant in self.app.grants_of(world):
             self.app.revoke(grant)
+        self._happened(world, {"type": "app_uninstalled"})
 
-    def _revoked(self, grant: Grant) -> None:
-        """Tell the app that a token has ended, and that it is gone once it was the last one."""
-        workspace = self.workspaces[grant.world.team_id]
-        last = not self.app.grants_of(grant.world)
-
-        def told() -> None:
-            tokens = {"oauth": [], "bot": [workspace.bot_user_id]}
-            workspace.tell({"type": "tokens_revoked", "tokens": tokens})
-            if last:
-                workspace.tell({"type": "app_uninstalled"})
-
-        # The token may have been revoked by a call of the bot, which must not wait for its own request.
+    def _happened(self, world: World, event: Json) -> None:
+        """Tell the bot of something that it may have brought about itself, so it must not wait for that."""
         if self._way.there:
-            threading.Thread(target=told, name="tokens-revoked", daemon=True).start()
+            told = partial(self.workspaces[world.team_id].tell, event)
+            threading.Thread(target=told, name=str(event["type"]), daemon=True).start()
 
     def together(self, acts: Sequence[Callable[[], Outcome]]) -> list[Outcome]:
         """Carry out acts so that their requests are all on their way before any is answered."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from dibs.playground.errors import ApiError
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from dibs.playground.webapi.arguments import Arguments
 
 Json = dict[str, Any]
+
+CODE_SECONDS: Final = 600.0
 
 
 def connections_open(app: App, token: str, args: Arguments) -> Json:
@@ -55,6 +57,7 @@ def oauth_access(app: App, token: str, args: Arguments) -> Json:
         raise ApiError("bad_redirect_uri")
     code.used = True
     world = code.world
+    world.people[world.bot_user_id].deleted = False
     grant = app.add_grant(f"xoxb-{secrets.token_hex(12)}", world, code.scopes)
     return {
         "access_token": grant.token,
@@ -67,6 +70,3 @@ def oauth_access(app: App, token: str, args: Arguments) -> Json:
         "is_enterprise_install": False,
         "authed_user": {"id": code.user},
     }
-
-
-CODE_SECONDS = 600.0
