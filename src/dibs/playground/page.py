@@ -54,7 +54,7 @@ class PageRoutes:
             Route("/page/state", self._state),
             Route("/page/press", self._press),
             Route("/page/act", self._act, methods=["POST"]),
-            Mount("/static", StaticFiles(directory=STATIC)),
+            Mount("/static", _Files(directory=STATIC)),
         ]
 
     def start(self) -> None:
@@ -141,6 +141,15 @@ class PageRoutes:
     def _carry_out(self, acts: list[Json]) -> list[Json]:
         calls = [functools.partial(carry_out, self._slack, act) for act in acts]
         return [calls[0]()] if len(calls) == 1 else self._slack.together(calls)
+
+
+class _Files(StaticFiles):
+    """Lets a browser keep the files, but ask each time whether they are still the same."""
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401 - passed on as they come
+        response = super().file_response(*args, **kwargs)
+        response.headers["Cache-Control"] = "no-cache"
+        return response
 
 
 def _acts(body: bytes) -> list[Json]:

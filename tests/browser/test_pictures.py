@@ -1,0 +1,78 @@
+"""The README's pictures, made again where DIBS_PICTURES names their folder and only tried out elsewhere."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from playwright.sync_api import Browser, Locator, Page
+    from tests.support.bot import Office
+
+    Take = Callable[[str, Page | Locator], None]
+
+pytestmark = pytest.mark.browser
+
+expect.set_options(timeout=5000)
+
+LARGEST = 120_000
+WITHOUT_THE_TOUR = "localStorage.setItem('tour-open', 'false')"
+
+
+@pytest.fixture
+def page(chromium: Browser, office: Office) -> Iterator[Page]:
+    office.add_task("Refund order 1001")
+    page = chromium.new_page(
+        viewport={"width": 1100, "height": 620}, color_scheme="light", reduced_motion="reduce"
+    )
+    page.add_init_script(WITHOUT_THE_TOUR)
+    page.goto(office.slack.page_url)
+    expect(_button(page, "right", "claim")).to_be_visible()
+    yield page
+    page.close()
+
+
+@pytest.fixture
+def take(tmp_path: Path) -> Take:
+    folder = Path(os.environ.get("DIBS_PICTURES") or tmp_path)
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def taken(name: str, what: Page | Locator) -> None:
+        path = folder / f"{name}.png"
+        what.screenshot(path=path)
+        assert path.stat().st_size < LARGEST
+
+    return taken
+
+
+def _button(page: Page, side: str, name: str) -> Locator:
+    return page.locator(f"[data-pane={side}] [data-action-id=task_{name}]")
+
+
+def test_the_race_and_the_refusal(page: Page, office: Office, take: Take) -> None:
+    page.get_by_role("switch", name="Press together").check(force=True)
+    _button(page, "left", "claim").click()
+    _button(page, "right", "claim").click()
+    expect(page.locator("[data-ephemeral]")).to_have_count(2)
+    page.mouse.move(0, 0)
+    take("race", page)
+    loser = "right" if office.name_of(office.task()["owner_id"]) == "Amal" else "left"
+    take("refusal", page.locator(f"[data-pane={loser}]"))
+
+
+def test_the_release_form(page: Page, take: Take) -> None:
+    page.set_viewport_size({"width": 1100, "height": 1010})
+    _button(page, "left", "claim").click()
+    _button(page, "left", "start").click()
+    _button(page, "left", "release").click()
+    form = page.locator("[data-view]")
+    form.get_by_label("Why do you hand it back?").select_option(label="My shift is ending")
+    form.get_by_label("Handoff note").fill("The bank did not answer. Look there before you send it again.")
+    form.get_by_label("I don't know").check()
+    take("release", form)
