@@ -150,27 +150,43 @@ def test_one_pane_or_two_is_remembered(scene: Scene) -> None:
 def test_trouble_is_armed_met_and_taken_back(scene: Scene) -> None:
     scene.page.locator("[data-toggle=faults]").click()
     panel = scene.page.locator("[data-faults]")
-    expect(panel.locator("[data-fault-call]")).to_be_focused()
+    waiting = panel.locator("[data-fault-waiting]")
+    expect(panel.locator("[data-fault-what]")).to_be_focused()
     panel.locator("[data-fault-trouble]").select_option("broken")
     panel.locator("[data-fault-arm]").click()
-    expect(panel.locator("[data-fault-waiting]")).to_contain_text("response_url meets an error 500")
+    expect(waiting).to_contain_text("(response_url) meets an error 500")
     panel.locator("[data-fault-clear]").click()
-    expect(panel.locator("[data-fault-waiting]")).to_have_text("No trouble is waiting.")
+    expect(waiting).to_have_text("No trouble is waiting.")
     panel.locator("[data-fault-arm]").click()
-    expect(panel.locator("[data-fault-waiting]")).to_contain_text("response_url")
+    expect(waiting).to_contain_text("(response_url)")
     scene.left.locator("[data-action-id=claim]").click()
-    expect(panel.locator("[data-fault-waiting]")).to_have_text("No trouble is waiting.")
+    expect(waiting).to_have_text("No trouble is waiting.")
     scene.page.locator("[data-press] button").click()
     expect(scene.page.locator("[data-exchange=response_url]").first).to_contain_text("HTTP 500")
 
 
-def test_presses_are_delivered_twice_when_asked(scene: Scene) -> None:
+def test_a_press_is_delivered_twice_when_asked(scene: Scene) -> None:
     scene.page.locator("[data-toggle=faults]").click()
-    scene.page.locator("[data-fault-twice]").check()
+    scene.page.locator("[data-fault-what]").select_option("interactive")
+    scene.page.locator("[data-fault-trouble]").select_option("twice")
+    scene.page.locator("[data-fault-arm]").click()
+    waiting = scene.page.locator("[data-fault-waiting]")
+    expect(waiting).to_have_text("Waiting: the next press or form is delivered twice.")
     scene.left.locator("[data-action-id=claim]").click()
     expect(scene.left.locator("[data-ephemeral]")).to_contain_text("@Amal has TINY-1")
+    expect(waiting).to_have_text("No trouble is waiting.")
     scene.page.locator("[data-press] button").click()
     expect(scene.page.locator("[data-exchange=request]")).to_have_count(2)
+
+
+@pytest.mark.parametrize("trouble", ["lost", "limited", "broken", "garbage", "silent", "slow"])
+def test_every_trouble_of_a_call_can_be_named(scene: Scene, trouble: str) -> None:
+    scene.page.locator("[data-toggle=faults]").click()
+    scene.page.locator("[data-fault-what]").select_option("chat.update")
+    scene.page.locator("[data-fault-trouble]").select_option(trouble)
+    words = scene.page.locator("[data-fault-trouble] option:checked").inner_text()
+    scene.page.locator("[data-fault-arm]").click()
+    expect(scene.page.locator("[data-fault-waiting]")).to_contain_text(f"(chat.update) {words}.")
 
 
 def test_shortcuts_stand_in_the_menu_of_a_message_and_by_the_composer(scene: Scene) -> None:

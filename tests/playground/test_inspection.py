@@ -100,3 +100,13 @@ def test_a_press_that_is_forgotten_is_not_found(slack: SlackStandIn) -> None:
 )
 def test_secrets_are_hidden_and_long_values_cut(value: object, shown: object) -> None:
     assert tidy(value) == shown
+
+
+def test_every_delivery_is_shown_and_so_is_an_answer_that_never_arrived(
+    slack: SlackStandIn, amal: Person, support: Channel, posted: str
+) -> None:
+    slack.faults.deliver_next("interactive", twice=True, lose_answer=True)
+    slack.press(amal.id, support.id, posted, "claim")
+    told = behind(slack)[1]
+    assert [sent["status"] for sent in told["requests"]] == [200, 200]
+    assert "did not answer" in told["words"] or "went wrong" in told["words"]

@@ -51,7 +51,7 @@ def test_the_page_is_served_from_the_package(slack: SlackStandIn, path: str) -> 
     ],
     ids=str,
 )
-@pytest.mark.parametrize("path", ["", "page/state", "page/act", "api/auth.test"])
+@pytest.mark.parametrize("path", ["", "page/state", "page/press", "page/act", "api/auth.test"])
 def test_another_sites_page_cannot_drive_it(slack: SlackStandIn, path: str, headers: dict[str, str]) -> None:
     method = "POST" if path == "page/act" else "GET"
     assert request(method, slack.page_url + path, b"{}", headers)[0] == 403

@@ -14,15 +14,21 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-TROUBLES: Final[dict[str, Json]] = {
+CALL_TROUBLES: Final[dict[str, Json]] = {
     "lost": {"lose_answer": True},
     "limited": {"error": "ratelimited"},
     "broken": {"http_status": 500},
+    "garbage": {"garbage": True},
     "silent": {"silence": True},
     "slow": {"delay": 2.0},
 }
-"""What the page calls the faults."""
-MOST_DELIVERIES: Final = 3
+"""What the page calls that which calls of the bot can meet."""
+REQUEST_TROUBLES: Final[dict[str, Json]] = {
+    "twice": {"twice": True},
+    "late": {"late": True},
+    "unanswered": {"lose_answer": True},
+}
+"""What the page calls that which requests to the bot can meet."""
 
 
 def carry_out(slack: SlackStandIn, act: Json) -> Json:
@@ -53,7 +59,6 @@ def _press(slack: SlackStandIn, act: Json) -> Callable[[], Result | None]:
         act["action_id"],
         block_id=act.get("block_id"),
         choice=act.get("choice"),
-        deliveries=min(int(act.get("deliveries") or 1), MOST_DELIVERIES),
     )
 
 
@@ -109,10 +114,13 @@ def _shortcut(slack: SlackStandIn, act: Json) -> Callable[[], Result | None]:
 
 
 def _fault(slack: SlackStandIn, act: Json) -> Callable[[], Result | None]:
-    method, trouble = str(act["method"]), TROUBLES[act["trouble"]]
+    name, trouble = str(act["name"]), act["trouble"]
 
     def armed() -> None:
-        slack.faults.fail_next(method, **trouble)
+        if trouble in REQUEST_TROUBLES:
+            slack.faults.deliver_next(name, **REQUEST_TROUBLES[trouble])
+        else:
+            slack.faults.fail_next(name, **CALL_TROUBLES[trouble])
         _news(slack)
 
     return armed

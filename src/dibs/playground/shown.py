@@ -11,7 +11,7 @@ from dibs.playground.views import as_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.playground.faults import Fault, Faults
+    from dibs.playground.faults import Fault, Faults, Mishap
     from dibs.playground.manifest import Manifest
     from dibs.playground.world import Channel, World
 
@@ -105,18 +105,27 @@ def offered_shortcuts(manifest: Manifest | None) -> list[Json]:
 
 
 def waiting(faults: Faults) -> list[Json]:
-    """Return the faults that wait for a call of the bot."""
-    return [{"method": method, "trouble": _trouble(fault)} for method, fault in faults.waiting]
+    """Return the trouble that waits for calls of the bot and for requests to it."""
+    return [
+        *({"name": method, "trouble": _trouble_of_call(fault)} for method, fault in faults.waiting),
+        *({"name": name, "trouble": _trouble_of_request(mishap)} for name, mishap in faults.mishaps),
+    ]
 
 
-def _trouble(fault: Fault) -> str:
+def _trouble_of_call(fault: Fault) -> str:
     marks = {
         "lost": fault.lose_answer,
         "silent": fault.silence,
-        "slow": fault.delay,
+        "garbage": fault.garbage,
+        "cut": fault.cut,
         "limited": fault.retry_after,
+        "slow": fault.delay,
     }
     return next((name for name, there in marks.items() if there), "broken")
+
+
+def _trouble_of_request(mishap: Mishap) -> str:
+    return "twice" if mishap.twice else "late" if mishap.late else "unanswered"
 
 
 def newest(world: World, user: str, channel: Channel, since: str) -> str:

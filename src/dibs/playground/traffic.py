@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
 from dataclasses import dataclass
@@ -69,22 +70,33 @@ class WatchedDelivery(Delivery):
     def __init__(self, bot: Bot, sockets: Sockets, by_socket: Callable[[], bool], traffic: Traffic) -> None:
         super().__init__(bot, sockets, by_socket)
         self._traffic = traffic
+        self._telling = threading.local()
 
     def interaction(self, payload: Json) -> Answer:
         """Send a press, a submission or a shortcut."""
-        return self._kept(payload, super().interaction(payload))
+        self._telling.payload = payload
+        return super().interaction(payload)
 
     def command(self, form: Json) -> Answer:
         """Send a slash command."""
-        return self._kept(form, super().command(form))
+        self._telling.payload = form
+        return super().command(form)
 
     def event(self, body: Json, attempt: int, reason: str) -> Answer:
         """Send an event, for the first time or, with the reason for it, again."""
-        return self._kept(body, super().event(body, attempt, reason))
+        self._telling.payload = body
+        return super().event(body, attempt, reason)
 
-    def _kept(self, payload: Json, answer: Answer) -> Answer:
-        self._traffic.sent.append(Sent(payload, self._by_socket(), answer, self._traffic.clock.now()))
-        return answer
+    def _send(self, kind: str, name: str, send: Callable[[], Answer]) -> Answer:
+        """Keep every delivery, also those that are there on purpose or come later."""
+        payload: Json = self._telling.payload
+
+        def kept() -> Answer:
+            answer = send()
+            self._traffic.sent.append(Sent(payload, self._by_socket(), answer, self._traffic.clock.now()))
+            return answer
+
+        return super()._send(kind, name, kept)
 
 
 class WatchedCalls:

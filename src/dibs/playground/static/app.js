@@ -64,7 +64,7 @@ async function alone(what, node) {
 async function post(acts) {
   for (const { node } of acts) node?.setAttribute("aria-busy", "true");
   try {
-    const body = JSON.stringify({ acts: acts.map(({ what }) => faults.applied(what)) });
+    const body = JSON.stringify({ acts: acts.map(({ what }) => what) });
     const response = await fetch("/page/act", { method: "POST", headers: { "Content-Type": "application/json" }, body });
     const told = await response.json();
     const results = told.results ?? acts.map(() => ({ error: told.error }));

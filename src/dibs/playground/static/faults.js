@@ -1,22 +1,42 @@
-// Trouble on purpose: what the next call of the bot should meet, and presses that arrive twice.
+// Trouble on purpose: what the next call of the bot, or the next request to it, should meet.
 
-import { freshId, h } from "/static/dom.js";
+import { h } from "/static/dom.js";
 
-const CALLS = [
-  ["response_url", "answer to a press (response_url)"],
-  ["chat.update", "redrawn card (chat.update)"],
-  ["chat.postMessage", "new message (chat.postMessage)"],
-  ["chat.postEphemeral", "private message (chat.postEphemeral)"],
-  ["views.open", "opened form (views.open)"],
-];
+const CALLS = {
+  response_url: "answer to a press (response_url)",
+  "chat.update": "redrawn card (chat.update)",
+  "chat.postMessage": "new message (chat.postMessage)",
+  "chat.postEphemeral": "private message (chat.postEphemeral)",
+  "views.open": "opened form (views.open)",
+};
 
-const TROUBLES = [
-  ["lost", "arrives, but the bot hears nothing back"],
-  ["limited", "meets 429: wait a second"],
-  ["broken", "meets an error 500"],
-  ["silent", "meets silence and is lost"],
-  ["slow", "takes two seconds longer"],
-];
+const REQUESTS = {
+  interactive: "press or form",
+  slash_commands: "command",
+  events_api: "event",
+};
+
+const OF_CALLS = {
+  lost: "arrives, but the bot hears nothing back",
+  limited: "meets 429: wait a second",
+  broken: "meets an error 500",
+  garbage: "is answered with garbage",
+  silent: "meets silence and is lost",
+  slow: "takes two seconds longer",
+};
+
+const OF_REQUESTS = {
+  twice: "is delivered twice",
+  unanswered: "reaches the bot, but its answer is lost",
+};
+
+const OF_EVENTS = { ...OF_REQUESTS, late: "comes after the one that follows it" };
+
+const options = (entries) => Object.entries(entries).map(([value, words]) => h("option", { value }, words));
+
+const troublesOf = (name) => (name in CALLS ? OF_CALLS : name === "events_api" ? OF_EVENTS : OF_REQUESTS);
+
+const told = ({ name, trouble }) => `the next ${CALLS[name] ?? REQUESTS[name] ?? name} ${troublesOf(name)[trouble] ?? trouble}`;
 
 export class Faults {
   constructor(root, toggle, act) {
@@ -27,19 +47,19 @@ export class Faults {
   }
 
   setOpen(open) {
-    if (open && !this.twice) this.build();
+    if (open && !this.what) this.build();
     this.root.hidden = !open;
     this.toggle.setAttribute("aria-expanded", String(open));
-    if (open) this.call.focus();
+    if (open) this.what.focus();
     else this.toggle.focus();
   }
 
   build() {
-    const select = (entries, attributes) => h("select", attributes, entries.map(([value, words]) => h("option", { value }, words)));
-    const twice = freshId("twice");
-    this.call = select(CALLS, { "aria-label": "The bot’s next call", "data-fault-call": true });
-    this.trouble = select(TROUBLES, { "aria-label": "What it meets", "data-fault-trouble": true });
-    this.twice = h("input", { type: "checkbox", id: twice, "data-fault-twice": true });
+    this.what = h("select", { "aria-label": "What is in for trouble", "data-fault-what": true, change: () => this.offer() },
+      h("optgroup", { label: "What the bot does" }, options(CALLS)),
+      h("optgroup", { label: "What the bot is sent" }, options(REQUESTS)),
+    );
+    this.trouble = h("select", { "aria-label": "What happens to it", "data-fault-trouble": true });
     this.waiting = h("p", { class: "faults-waiting", role: "status", "data-fault-waiting": true });
     this.levers = h("p", { class: "levers" });
     this.clear = h("button", { type: "button", class: "button", "data-fault-clear": true, click: () => this.act({ kind: "clear_faults" }) }, "Take it back");
@@ -49,35 +69,35 @@ export class Faults {
         h("button", { type: "button", class: "quiet", "aria-label": "Close", "data-close": true, click: () => this.setOpen(false) }, "✕"),
       ),
       h("form", { submit: (event) => this.arm(event) },
-        h("span", {}, "The bot’s next"), this.call, this.trouble,
+        h("span", {}, "The next"), this.what, this.trouble,
         h("button", { class: "button primary", "data-fault-arm": true }, "Arm"), this.clear,
       ),
-      h("label", { class: "box", for: twice }, this.twice, h("span", {}, "Deliver every press on a card twice, as Slack may")),
       this.levers,
       this.waiting,
     );
+    this.offer();
     this.draw();
+  }
+
+  /** Offer what can happen to the thing that is chosen. */
+  offer() {
+    this.trouble.replaceChildren(...options(troublesOf(this.what.value)));
   }
 
   arm(event) {
     event.preventDefault();
-    return this.act({ kind: "fault", method: this.call.value, trouble: this.trouble.value });
-  }
-
-  /** Return an act as it goes out: a press on a card goes twice if that was asked for. */
-  applied(what) {
-    return what.kind === "press" && this.twice?.checked ? { ...what, deliveries: 2 } : what;
+    return this.act({ kind: "fault", name: this.what.value, trouble: this.trouble.value });
   }
 
   show({ faults, levers }) {
     this.shown = { faults, levers };
-    if (this.twice) this.draw();
+    if (this.what) this.draw();
   }
 
   draw() {
     if (!this.shown) return;
     const { faults, levers } = this.shown;
-    const words = faults.length ? `Waiting: ${faults.map((one) => `${one.method} ${TROUBLES.find(([name]) => name === one.trouble)?.[1] ?? one.trouble}`).join("; ")}.` : "No trouble is waiting.";
+    const words = faults.length ? `Waiting: ${faults.map(told).join("; ")}.` : "No trouble is waiting.";
     if (this.waiting.textContent !== words) this.waiting.textContent = words;
     this.clear.disabled = !faults.length;
     const key = JSON.stringify(levers);
