@@ -2,13 +2,11 @@ from __future__ import annotations
 
 import copy
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from slack_sdk.errors import SlackApiError
 from tests.playground.tiny_bot import card
-from tests.support.bot import Office, open_office
 
 from dibs.playground.manifest import ManifestRefused, read
 
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
     from dibs.playground import Channel, Person, SlackStandIn
 
 Json = dict[str, Any]
-
-ROOT = Path(__file__).parents[2]
 
 
 def manifest(
@@ -248,41 +244,3 @@ def test_other_events_of_a_channel_and_of_people(
 def people(quick: SlackStandIn) -> tuple[Person, Channel]:
     amal = quick.add_person("Amal")
     return amal, quick.add_channel("support", members=[amal.id])
-
-
-# Dibs itself
-
-
-def _lives_through_its_main_job(office: Office) -> None:
-    office.make_queue()
-    card_ts = office.add_task()
-    assert not office.press("Amal", card_ts, "claim").failed
-    assert not office.press("Bilal", card_ts, "claim").failed
-    office.hears("Bilal", f"<@{office.id('Amal')}>")
-    office.shows(card_ts, f"<@{office.id('Amal')}>")
-    assert not office.press("Amal", card_ts, "start").failed
-    office.wait(lambda: "done" in office.buttons(card_ts))
-    office.press("Amal", card_ts, "release")
-    values = {"reason": "shift_ending", "handoff_note": "Half way.", "external_action": "none"}
-    assert office.submit("Amal", values).closed
-    office.wait(lambda: office.task()["state"] == "queued")
-    newcomer = office.slack.add_person("Noor")
-    joined = office.slack.join(newcomer.id, office.channel.id)
-    assert joined
-    assert joined.status == 200
-    office.people["Noor"] = newcomer
-    office.wait(lambda: "claim" in office.buttons(card_ts))
-    office.press("Noor", card_ts, "claim")
-    assert office.task()["owner_id"] == newcomer.id
-    office.end_lease()
-    office.sweep()
-    assert office.task()["state"] == "queued"
-    refused = [one for one in office.slack.calls if not one.response.get("ok", True)]
-    assert refused == []
-
-
-def test_dibs_does_its_main_job_with_no_more_than_its_manifest(database_url: str) -> None:
-    told = json.loads((ROOT / "manifests" / "slack-http.json").read_text())
-    with open_office(database_url, people=("Amal", "Bilal", "Sue"), threads=6) as office:
-        office.slack.install(told)
-        _lives_through_its_main_job(office)
