@@ -7,6 +7,7 @@ import pytest
 
 if TYPE_CHECKING:
     from tests.playground.raw_bot import RawBot
+    from tests.playground.tiny_bot import TinyBot
 
     from dibs.playground import SlackStandIn
 
@@ -73,6 +74,13 @@ def test_the_reason_tells_silence_from_a_refusal_and_from_nobody_there(
     quick.bot_url = address
     quick.clock.advance(60)
     assert tries(raw)[-1] == ("2", "connection_failed")
+
+
+def test_an_address_must_answer_a_challenge(slack: SlackStandIn, bot: TinyBot) -> None:
+    assert slack.verify_url()
+    slack.bot_url = slack.page_url
+    assert not slack.verify_url()
+    assert bot.events == []
 
 
 def test_a_stopped_stand_in_sends_nothing_more(

@@ -94,6 +94,11 @@ def test_the_scope_goes_by_the_kind_of_conversation(
     assert nowhere == "channels:read,groups:read,im:read,mpim:read"
 
 
+def test_every_answer_tells_what_was_granted(slack: SlackStandIn, client: WebClient) -> None:
+    slack.install(manifest("chat:write"))
+    assert client.auth_test().headers["x-oauth-scopes"] == "chat:write,commands"
+
+
 def test_some_methods_need_no_scope(
     slack: SlackStandIn, client: WebClient, support: Channel, posted: str, amal: Person
 ) -> None:

@@ -129,6 +129,7 @@ RULES: dict[str, tuple[str, ...]] = {
         "socket_mode::test_an_event_tells_which_try_it_is",
     ),
     "x-slack-no-retry is honoured": ("events::test_no_retry_is_honoured",),
+    "an address answers a challenge first": ("events::test_an_address_must_answer_a_challenge",),
     # Changes behind the bot's back
     "channels archived": ("web_api::test_an_archived_channel",),
     "messages deleted": ("changes::test_a_deleted_message_is_not_found",),
@@ -149,6 +150,7 @@ RULES: dict[str, tuple[str, ...]] = {
         "install::test_everything_that_writes_needs_chat_write",
         "install::test_the_scope_goes_by_the_kind_of_conversation",
     ),
+    "Dibs' own manifests are enough": ("main_job::test_over_http", "main_job::test_over_socket_mode"),
     "a command that is not registered is not valid": (
         "install::test_a_command_that_is_not_registered_is_not_valid",
     ),

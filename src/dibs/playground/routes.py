@@ -62,16 +62,22 @@ class BotRoutes:
         world = self._world_of(token)
 
         def work() -> Response:
-            headers = {}
+            status, headers = HTTPStatus.OK, self._scopes(token)
             try:
                 answer = webapi.answer(self._app, name, token, params)
             except ApiError as refusal:
-                answer, headers = refusal.as_json(), refusal.headers
+                answer = refusal.as_json()
+                if refusal.headers:
+                    status, headers = HTTPStatus.TOO_MANY_REQUESTS, headers | refusal.headers
             _log(world, name, params, answer)
-            status = HTTPStatus.TOO_MANY_REQUESTS if headers else HTTPStatus.OK
             return JSONResponse(answer, status, headers)
 
         return await self._faulty(world, name, params, request, work)
+
+    def _scopes(self, token: str) -> dict[str, str]:
+        """Return the header that tells a bot with every answer what it was granted."""
+        grant = self._app.grants.get(token)
+        return {"X-OAuth-Scopes": ",".join(sorted(grant.scopes))} if grant and grant.scopes else {}
 
     def _world_of(self, token: str) -> World:
         """Return the workspace whose log a call belongs in."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import secrets
 import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
@@ -10,13 +12,14 @@ from starlette.applications import Starlette
 
 from dibs.playground import manifest as manifests
 from dibs.playground.app import App
-from dibs.playground.bot import ANSWER_WITHIN, Bot, together
+from dibs.playground.bot import ANSWER_WITHIN, JSON, Bot, together
 from dibs.playground.clock import Clock
 from dibs.playground.control import ControlRoutes
 from dibs.playground.guard import LoopbackOnly
 from dibs.playground.interactions import Interactions
 from dibs.playground.oauth import OAuthRoutes
 from dibs.playground.page import PageRoutes
+from dibs.playground.payloads import VERIFICATION_TOKEN
 from dibs.playground.routes import BotRoutes
 from dibs.playground.server import HOST, Connections, Server
 from dibs.playground.sockets import Sockets
@@ -190,6 +193,13 @@ class SlackStandIn(Workspace):
         if self.socket_mode != found.socket_mode:
             self.socket_mode = found.socket_mode
         return found
+
+    def verify_url(self) -> bool:
+        """Challenge the bot's address, as Slack does before it keeps one; whether it was answered."""
+        challenge = secrets.token_hex(16)
+        told = {"token": VERIFICATION_TOKEN, "challenge": challenge, "type": "url_verification"}
+        answer = self._bot.send(json.dumps(told).encode(), content_type=JSON)
+        return answer.good and challenge in answer.body
 
     def add_workspace(self, name: str, *, bot_token: str | None = None) -> Workspace:
         """Add another workspace; with a token, the app is installed there already."""
