@@ -191,6 +191,8 @@ def test_every_trouble_of_a_call_can_be_named(scene: Scene, trouble: str) -> Non
 
 def test_shortcuts_stand_in_the_menu_of_a_message_and_by_the_composer(scene: Scene) -> None:
     manifest = json.loads(Path("manifests/slack-http.json").read_text(encoding="utf-8"))
+    manifest["features"].pop("app_home", None)
+    manifest["settings"]["event_subscriptions"]["bot_events"] = ["member_joined_channel"]
     manifest["features"]["shortcuts"] = [
         {
             "name": "Make it a task",
@@ -211,6 +213,8 @@ def test_shortcuts_stand_in_the_menu_of_a_message_and_by_the_composer(scene: Sce
     scene.bot.app.shortcut("anywhere")(used)
     scene.slack.say(scene.bilal.id, scene.channel.id, "news")
     expect(scene.left.locator("[data-ts]")).to_have_count(2)
+    # This manifest has no Home tab, so none is offered.
+    expect(scene.left.locator("[data-select=channel] option")).to_have_text(["#support"])
     _choose(scene, scene.left.locator("[data-menu]").first, "Make it a task")
     scene.slack.wait_until(lambda: heard == [scene.ts])
     _choose(scene, scene.left.locator("[data-shortcuts]"), "New task")

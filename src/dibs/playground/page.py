@@ -111,6 +111,7 @@ class PageRoutes:
         slack = self._slack
         return {
             "commands": offered_commands(slack.commands, slack.manifest),
+            "home_tab": slack.manifest is None or slack.manifest.home_tab,
             "shortcuts": offered_shortcuts(slack.manifest),
             "levers": [{"label": lever.label, "explanation": lever.explanation} for lever in slack.levers],
             "tour": slack.tour.shown(),

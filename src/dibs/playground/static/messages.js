@@ -15,6 +15,10 @@ export class MessageList {
     this.drawn = new Map();
     // What is new is told by the pane's own live region, in a few words; a log would read whole cards again.
     this.root = h("div", { class: "messages", role: "log", "aria-live": "off", "aria-label": label, tabindex: 0 });
+    // Whoever reads the newest still does when something else on the page takes room or gives it back.
+    this.atEnd = true;
+    this.root.addEventListener("scroll", () => (this.atEnd = this.isAtEnd()), { passive: true });
+    new ResizeObserver(() => this.atEnd && this.toEnd()).observe(this.root);
   }
 
   forget() {

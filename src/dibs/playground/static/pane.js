@@ -158,7 +158,8 @@ export class Pane {
     const channels = this.world.channels.filter((one) => !one.is_im || one.members.includes(this.user));
     const name = (one) => (one.is_im ? `${this.world.bot.name} (direct message)` : `#${one.name}`);
     const places = channels.map((one) => [one.id, news(one.id) + name(one) + (one.is_archived ? " (archived)" : "")]);
-    options(this.channelSelect, [...places, [HOME, `${this.world.bot.name} (home)`]], this.channel);
+    const home = this.world.home_tab ? [[HOME, `${this.world.bot.name} (home)`]] : [];
+    options(this.channelSelect, [...places, ...home], this.channel);
     const here = channels.find((one) => one.id === this.channel);
     const where = here?.is_im ? this.world.bot.name : `#${here?.name}`;
     this.composer.show({ hidden: !here || Boolean(this.thread), where, commands: this.world.commands, shortcuts: this.shortcuts() });
@@ -248,6 +249,7 @@ export class Pane {
     const { thread, threadOpener: opener } = this;
     this.thread = "";
     this.threadPart.hidden = true;
+    this.threadList.forget();
     this.list.root.hidden = this.composer.form.hidden = false;
     if (quietly) return;
     this.list.find(thread)?.scrollIntoView({ block: "center" });
