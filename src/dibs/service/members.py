@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Collection
+from datetime import datetime
 from typing import Protocol
 
 from dibs.deadline import Deadline
-from dibs.domain.errors import StoreError
+from dibs.domain.errors import LookUpFailed, StoreError
 from dibs.domain.task import Standing
-from dibs.service.transitions import LookUpFailed
-from dibs.store import members, queues
+from dibs.store import members
 from dibs.store.guard import Guard
 
 _log = logging.getLogger(__name__)
 
 READ_AGAIN_AFTER_SECONDS = 60 * 60
 """Events keep the members up to date; reading them again mends what was missed while Dibs was away."""
-QUEUES_AT_A_TIME = 5
-ALL_QUEUES = 10_000
+RETRY_AFTER_SECONDS = 5 * 60
+"""How long a channel is left alone that could not be read."""
+QUEUES_AT_A_TIME = 50
 PEOPLE_AT_A_TIME = 20
-BACKGROUND_SECONDS = 30.0
+CATCH_UP_SECONDS = 40.0
+CHANNEL_SECONDS = 20.0
+STATEMENT_SECONDS = 5.0
 
 
 class Directory(Protocol):
@@ -28,6 +32,9 @@ class Directory(Protocol):
 
     def members(self, channel_id: str, deadline: Deadline) -> Collection[str]:
         """Everybody in the channel."""
+
+    def has_member(self, channel_id: str, user_id: str, deadline: Deadline) -> bool:
+        """Whether the person is in the channel."""
 
     def standing(self, workspace: str, user_id: str, deadline: Deadline) -> Standing:
         """What a person who is in the channel may do: eligible, bot, other_workspace or deactivated."""
@@ -39,65 +46,113 @@ class MembershipService:
     def __init__(self, guard: Guard, directory: Directory) -> None:
         self._guard = guard
         self._directory = directory
-        self._missed_something = False
+        self._to_read: set[int | None] = set()
+        self._lock = threading.Lock()
 
     def look_up(self, queue_id: int, user_id: str, deadline: Deadline) -> None:
-        """Bring the person's row in the queue up to date. Raises LookUpFailed."""
+        """Bring the person's row in the queue up to date. Raises LookUpFailed.
+
+        What Slack tells of the person meanwhile is newer than what is found, and stays.
+        """
+        who = {"queue_id": queue_id, "user_id": user_id}
         try:
-            found = self._guard.run_once(queues.BY_ID, {"queue_id": queue_id}, deadline)
+            found = self._guard.run_once(members.TO_LOOK_UP, who, deadline)
             if not found:
                 raise LookUpFailed(f"there is no queue {queue_id}")
-            queue = queues.as_queue(found[0])
-            present = user_id in self._directory.members(queue.channel_id, deadline)
-            standing = (
-                self._directory.standing(queue.workspace, user_id, deadline) if present else Standing.LEFT
+            asked_at = found[0]["asked_at"]
+            # In a large channel nobody is found in time, and who is unverified was told or seen to be in it.
+            present = found[0]["standing"] == Standing.UNVERIFIED or self._is_in(
+                queue_id, found[0]["channel_id"], user_id, deadline
             )
-            self._set(queue_id, user_id, standing, deadline)
+            standing = Standing.LEFT
+            if present:
+                standing = self._directory.standing(found[0]["workspace"], user_id, deadline)
+            values = {"standing": standing, "asked_at": asked_at, "left_at": None if present else asked_at}
+            self._guard.run_once(members.SET_STANDING, who | values, deadline)
         except StoreError as error:
             raise LookUpFailed(str(error)) from error
 
-    def joined(self, workspace: str, channel_id: str, user_id: str) -> None:
-        """Take note that somebody joined a channel. Who it is, is looked up when they first claim."""
-        self._guard.run_once(members.JOINED, _of(workspace, channel_id, user_id), Deadline.after())
+    def joined(
+        self, workspace: str, channel_id: str, user_id: str, at: datetime | None, deadline: Deadline
+    ) -> None:
+        """Take note that somebody joined a channel, `at` a moment by Slack's clock. Raises StoreError.
 
-    def left(self, workspace: str, channel_id: str, user_id: str) -> None:
-        """Take note that somebody left a channel."""
-        self._guard.run_once(members.LEFT, _of(workspace, channel_id, user_id), Deadline.after())
+        Who it is, is looked up when they first claim. A join from before a known leave is passed over.
+        """
+        self._guard.run_once(members.JOINED, _told(workspace, channel_id, user_id, at), deadline)
 
-    def read_again_soon(self) -> None:
-        """Have every channel read again at the next `catch_up`, since a change was missed."""
-        self._missed_something = True
+    def left(
+        self, workspace: str, channel_id: str, user_id: str, at: datetime | None, deadline: Deadline
+    ) -> None:
+        """Take note that somebody left a channel, unless they were heard to join since. Raises StoreError."""
+        self._guard.run_once(members.LEFT, _told(workspace, channel_id, user_id, at), deadline)
+
+    def read_again_soon(self, queue_id: int | None = None) -> None:
+        """Have a queue's channel, or every one, read again at the next `catch_up`: a change was missed."""
+        with self._lock:
+            self._to_read.add(queue_id)
 
     def catch_up(self) -> None:
-        """Read the channels that were not read for long, and look up some people who are not known yet."""
-        deadline = Deadline.after(BACKGROUND_SECONDS)
-        missed, self._missed_something = self._missed_something, False
-        age = (
-            {"seconds": 0, "most": ALL_QUEUES}
-            if missed
-            else {"seconds": READ_AGAIN_AFTER_SECONDS, "most": QUEUES_AT_A_TIME}
-        )
-        for row in self._guard.run(members.READ_LONG_AGO, age, deadline):
+        """Read the channels that are due for it, and look up some people who are not known yet.
+
+        What fails is tried again later, after all the others. Raises StoreError.
+        """
+        self._hand_over_what_to_read()
+        whole = Deadline.after(CATCH_UP_SECONDS)
+        for _ in range(QUEUES_AT_A_TIME):
+            if whole.remaining <= 0 or not self._read_next():
+                break
+        for row in self._guard.run(
+            members.NEXT_TO_VERIFY, {"most": PEOPLE_AT_A_TIME}, Deadline.after(STATEMENT_SECONDS)
+        ):
             try:
-                present = sorted(self._directory.members(row["channel_id"], deadline))
+                standing = self._directory.standing(row["workspace"], row["user_id"], whole)
+            except LookUpFailed as error:
+                _log.warning("a person could not be looked up: %s", error)
+                continue
+            found = {"queue_id": row["queue_id"], "user_id": row["user_id"], "changed_at": row["changed_at"]}
+            self._guard.run_once(
+                members.VERIFIED, found | {"standing": standing}, Deadline.after(STATEMENT_SECONDS)
+            )
+
+    def _is_in(self, queue_id: int, channel_id: str, user_id: str, deadline: Deadline) -> bool:
+        try:
+            return self._directory.has_member(channel_id, user_id, deadline)
+        except LookUpFailed:
+            # What takes too long for a press is done in the background, for the next press.
+            self.read_again_soon(queue_id)
+            raise
+
+    def _hand_over_what_to_read(self) -> None:
+        with self._lock:
+            wanted, self._to_read = self._to_read, set()
+        if not wanted:
+            return
+        values = {
+            "every_queue": None in wanted,
+            "queue_ids": [queue_id for queue_id in wanted if queue_id is not None],
+        }
+        try:
+            self._guard.run_once(members.READ_SOON, values, Deadline.after(STATEMENT_SECONDS))
+        except StoreError:
+            with self._lock:
+                self._to_read |= wanted
+            raise
+
+    def _read_next(self) -> bool:
+        """Read the channel whose turn it is. False where none is due."""
+        after = {"again_after": READ_AGAIN_AFTER_SECONDS, "retry_after": RETRY_AFTER_SECONDS}
+        due = self._guard.run(members.NEXT_TO_READ, after, Deadline.after(STATEMENT_SECONDS))
+        for row in due:
+            try:
+                present = sorted(self._directory.members(row["channel_id"], Deadline.after(CHANNEL_SECONDS)))
             except LookUpFailed as error:
                 _log.warning("the members of %s could not be read: %s", row["channel_id"], error)
                 continue
             values = {"queue_id": row["queue_id"], "present": present, "read_at": row["read_at"]}
-            self._guard.run(members.READ_WHOLE, values, deadline)
-        for row in self._guard.run(members.UNVERIFIED, {"most": PEOPLE_AT_A_TIME}, deadline):
-            try:
-                standing = self._directory.standing(row["workspace"], row["user_id"], deadline)
-            except LookUpFailed as error:
-                _log.warning("a person could not be looked up: %s", error)
-                return
-            found = {"queue_id": row["queue_id"], "user_id": row["user_id"], "standing": standing}
-            self._guard.run_once(members.VERIFIED, found, deadline)
-
-    def _set(self, queue_id: int, user_id: str, standing: Standing, deadline: Deadline) -> None:
-        values = {"queue_id": queue_id, "user_id": user_id, "standing": standing}
-        self._guard.run_once(members.SET_STANDING, values, deadline)
+            self._guard.run_once(members.READ_WHOLE, values, Deadline.after(STATEMENT_SECONDS))
+        return bool(due)
 
 
-def _of(workspace: str, channel_id: str, user_id: str) -> dict[str, str]:
-    return {"workspace": workspace, "channel_id": channel_id, "user_id": user_id}
+def _told(workspace: str, channel_id: str, user_id: str, at: datetime | None) -> dict[str, object]:
+    return {"workspace": workspace, "channel_id": channel_id, "user_id": user_id, "at": at}

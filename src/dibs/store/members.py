@@ -16,67 +16,130 @@ REFUSAL = {
 }
 """The refusal that names each standing which may not claim."""
 
+_ID, _TEXT, _TIME = sa.BigInteger(), sa.Text(), sa.TIMESTAMP(timezone=True)
+
 STANDINGS = sa.text(
     "SELECT queue_id, standing, supervisor FROM dibs.queue_member "
     "WHERE queue_id = ANY(:queue_ids) AND user_id = :user_id ORDER BY queue_id"
 ).bindparams(sa.bindparam("queue_ids", type_=sa.ARRAY(sa.BigInteger())))
 
-SET_STANDING = sa.text(
-    "INSERT INTO dibs.queue_member (queue_id, user_id, standing) VALUES (:queue_id, :user_id, :standing) "
-    "ON CONFLICT (queue_id, user_id) "
-    "DO UPDATE SET standing = excluded.standing, changed_at = clock_timestamp() "
-    "WHERE queue_member.standing <> excluded.standing"
+# What Slack is asked
+
+TO_LOOK_UP = sa.text(
+    """
+SELECT q.workspace, q.channel_id, m.standing, clock_timestamp() AS asked_at
+FROM dibs.queue q LEFT JOIN dibs.queue_member m ON m.queue_id = q.id AND m.user_id = :user_id
+WHERE q.id = :queue_id"""
 )
+"""Where a person is looked up, what is known of them, and since when the answer holds."""
+
+SET_STANDING = sa.text(
+    """
+INSERT INTO dibs.queue_member AS m (queue_id, user_id, standing, left_at)
+VALUES (:queue_id, :user_id, :standing, :left_at)
+ON CONFLICT (queue_id, user_id) DO UPDATE
+SET standing = excluded.standing, changed_at = clock_timestamp(),
+    left_at = greatest(m.left_at, excluded.left_at)
+WHERE m.changed_at < :asked_at
+RETURNING m.standing"""
+).bindparams(sa.bindparam("left_at", type_=_TIME), sa.bindparam("asked_at", type_=_TIME))
+"""What a look-up found, unless something was heard of the person since: then no row is returned."""
 
 VERIFIED = sa.text(
     "UPDATE dibs.queue_member SET standing = :standing, changed_at = clock_timestamp() "
-    "WHERE queue_id = :queue_id AND user_id = :user_id AND standing = 'unverified'"
-)
+    "WHERE queue_id = :queue_id AND user_id = :user_id "
+    "AND standing = 'unverified' AND changed_at = :changed_at"
+).bindparams(sa.bindparam("changed_at", type_=_TIME))
 """For a look-up of who somebody is, during which they may have left the channel."""
 
+# What Slack tells. Its events may come twice and in any order, so each kind is put in order with the other by
+# Slack's own times. A join that is passed over costs a look-up at the next claim; a leave must not be.
+
 JOINED = sa.text(
-    "INSERT INTO dibs.queue_member (queue_id, user_id, standing) "
-    "SELECT q.id, :user_id, 'unverified' FROM dibs.queue q "
-    "WHERE q.workspace = :workspace AND q.channel_id = :channel_id "
-    "ON CONFLICT (queue_id, user_id) DO UPDATE SET standing = 'unverified', changed_at = clock_timestamp() "
-    "WHERE queue_member.standing = 'left'"
-)
+    """
+INSERT INTO dibs.queue_member AS m (queue_id, user_id, standing, joined_at)
+SELECT q.id, :user_id, 'unverified', :at FROM dibs.queue q
+WHERE q.workspace = :workspace AND q.channel_id = :channel_id
+ON CONFLICT (queue_id, user_id) DO UPDATE
+SET standing = CASE m.standing WHEN 'left' THEN 'unverified' ELSE m.standing END,
+    changed_at = CASE m.standing WHEN 'left' THEN clock_timestamp() ELSE m.changed_at END,
+    joined_at = greatest(m.joined_at, excluded.joined_at)
+WHERE m.left_at IS NULL OR excluded.joined_at > m.left_at"""
+).bindparams(sa.bindparam("at", type_=_TIME), sa.bindparam("user_id", type_=_TEXT))
 
 LEFT = sa.text(
-    "INSERT INTO dibs.queue_member (queue_id, user_id, standing) "
-    "SELECT q.id, :user_id, 'left' FROM dibs.queue q "
-    "WHERE q.workspace = :workspace AND q.channel_id = :channel_id "
-    "ON CONFLICT (queue_id, user_id) DO UPDATE SET standing = 'left', changed_at = clock_timestamp()"
+    """
+INSERT INTO dibs.queue_member AS m (queue_id, user_id, standing, left_at)
+SELECT q.id, :user_id, 'left', :at FROM dibs.queue q
+WHERE q.workspace = :workspace AND q.channel_id = :channel_id
+ON CONFLICT (queue_id, user_id) DO UPDATE
+SET standing = 'left', changed_at = clock_timestamp(), left_at = greatest(m.left_at, excluded.left_at)
+WHERE (excluded.left_at <= m.joined_at) IS NOT TRUE"""
+).bindparams(sa.bindparam("at", type_=_TIME), sa.bindparam("user_id", type_=_TEXT))
+
+# Channels that are read whole
+
+READ_SOON = sa.text(
+    "UPDATE dibs.queue SET members_tried_at = NULL, members_read_at = NULL "
+    "WHERE :every_queue OR id = ANY(:queue_ids)"
+).bindparams(
+    sa.bindparam("every_queue", type_=sa.Boolean()),
+    sa.bindparam("queue_ids", type_=sa.ARRAY(sa.BigInteger())),
 )
+
+# The try is recorded before the channel is read, so one that cannot be read goes behind all the others.
+NEXT_TO_READ = sa.text(
+    """
+UPDATE dibs.queue SET members_tried_at = clock_timestamp()
+WHERE id = (
+    SELECT q.id FROM dibs.queue q
+    WHERE q.members_tried_at IS NULL
+       OR q.members_tried_at < now() - make_interval(secs => :again_after)
+       OR (q.members_read_at IS DISTINCT FROM q.members_tried_at
+           AND q.members_tried_at < now() - make_interval(secs => :retry_after))
+       OR (q.members_read_at = q.members_tried_at AND EXISTS (
+           SELECT FROM dibs.queue_member m
+           WHERE m.queue_id = q.id AND m.standing = 'unverified' AND m.changed_at > q.members_read_at))
+    ORDER BY q.members_tried_at NULLS FIRST, q.id
+    LIMIT 1 FOR UPDATE SKIP LOCKED
+)
+RETURNING id AS queue_id, channel_id, members_tried_at AS read_at"""
+)
+"""The queue whose channel should be read next: at the first time, long ago, after a failure, or when a join
+was heard of that no reading has confirmed."""
 
 # Events tell of a change sooner than a reading of the whole channel that had begun before it.
 READ_WHOLE = sa.text(
     """
 WITH present AS (
-    INSERT INTO dibs.queue_member (queue_id, user_id, standing)
-    SELECT :queue_id, p.user_id, 'unverified' FROM unnest(:present) AS p (user_id)
-    ON CONFLICT (queue_id, user_id) DO UPDATE SET standing = 'unverified', changed_at = clock_timestamp()
+    INSERT INTO dibs.queue_member (queue_id, user_id, standing, changed_at)
+    SELECT :queue_id, p.user_id, 'unverified', :read_at FROM unnest(:present) AS p (user_id)
+    ON CONFLICT (queue_id, user_id) DO UPDATE SET standing = 'unverified', changed_at = :read_at
     WHERE queue_member.standing = 'left' AND queue_member.changed_at < :read_at
 ), gone AS (
-    UPDATE dibs.queue_member SET standing = 'left', changed_at = clock_timestamp()
+    UPDATE dibs.queue_member
+    SET standing = 'left', changed_at = clock_timestamp(), left_at = greatest(left_at, :read_at)
     WHERE queue_id = :queue_id AND standing <> 'left' AND NOT user_id = ANY(:present)
       AND changed_at < :read_at
 )
-UPDATE dibs.queue SET members_read_at = clock_timestamp() WHERE id = :queue_id"""
+UPDATE dibs.queue SET members_read_at = :read_at WHERE id = :queue_id AND members_tried_at = :read_at"""
 ).bindparams(
-    sa.bindparam("queue_id", type_=sa.BigInteger()),
+    sa.bindparam("queue_id", type_=_ID),
     sa.bindparam("present", type_=sa.ARRAY(sa.Text())),
-    sa.bindparam("read_at", type_=sa.TIMESTAMP(timezone=True)),
+    sa.bindparam("read_at", type_=_TIME),
 )
 
-READ_LONG_AGO = sa.text(
-    "SELECT id AS queue_id, workspace, channel_id, clock_timestamp() AS read_at FROM dibs.queue "
-    "WHERE members_read_at IS NULL OR members_read_at < now() - make_interval(secs => :seconds) "
-    "ORDER BY members_read_at NULLS FIRST LIMIT :most"
-)
-
-UNVERIFIED = sa.text(
-    "SELECT m.queue_id, m.user_id, q.workspace "
-    "FROM dibs.queue_member m JOIN dibs.queue q ON q.id = m.queue_id "
-    "WHERE m.standing = 'unverified' ORDER BY m.changed_at LIMIT :most"
+# Only people whom a reading has seen in the channel since they were last heard of, and everybody in turn.
+NEXT_TO_VERIFY = sa.text(
+    """
+UPDATE dibs.queue_member m SET tried_at = clock_timestamp()
+FROM (
+    SELECT m.queue_id, m.user_id, q.workspace
+    FROM dibs.queue_member m JOIN dibs.queue q ON q.id = m.queue_id
+    WHERE m.standing = 'unverified' AND m.changed_at <= q.members_read_at
+    ORDER BY m.tried_at NULLS FIRST, m.changed_at, m.user_id
+    LIMIT :most FOR UPDATE OF m SKIP LOCKED
+) next
+WHERE m.queue_id = next.queue_id AND m.user_id = next.user_id
+RETURNING m.queue_id, m.user_id, m.changed_at, next.workspace"""
 )

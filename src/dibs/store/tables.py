@@ -72,6 +72,7 @@ queue = sa.Table(
     sa.Column("spike_minutes", sa.Integer, nullable=False, server_default="10"),
     sa.Column("last_number", sa.Integer, nullable=False, server_default="0", comment="of the newest task"),
     sa.Column("members_read_at", sa.TIMESTAMP(timezone=True), comment="when the channel was last read whole"),
+    sa.Column("members_tried_at", sa.TIMESTAMP(timezone=True), comment="when its last reading was begun"),
     sa.Column("created_by", sa.Text, nullable=False),
     _time("created_at", clock=True),
     sa.UniqueConstraint("workspace", "key"),
@@ -90,6 +91,9 @@ queue_member = sa.Table(
     sa.Column("standing", sa.Text, nullable=False),
     sa.Column("supervisor", sa.Boolean, nullable=False, server_default=sa.false()),
     _time("changed_at", clock=True),
+    sa.Column("joined_at", sa.TIMESTAMP(timezone=True), comment="the newest join, by Slack's clock"),
+    sa.Column("left_at", sa.TIMESTAMP(timezone=True), comment="the newest leave, or when it was found out"),
+    sa.Column("tried_at", sa.TIMESTAMP(timezone=True), comment="when it was last looked up who it is"),
     sa.CheckConstraint(_one_of("standing", Standing), name="standing_known"),
     sa.Index(None, "user_id"),
 )
@@ -230,13 +234,24 @@ card = sa.Table(
     sa.Column("sender", sa.Text, comment="the fence of the one sender that has this card now"),
     _time("sender_until"),
     sa.Column("attempts", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("tried_since", sa.TIMESTAMP(timezone=True), comment="the first of these attempts"),
     _time("next_try_at", clock=True),
+    sa.Column(
+        "overtaken",
+        sa.Boolean,
+        nullable=False,
+        server_default=sa.false(),
+        comment="another sender had it too and ended later, so it is sent once more",
+    ),
     sa.Column("disabled", sa.Text, comment="why nothing more is sent, such as is_archived"),
+    sa.Column("disabled_version", sa.Integer, comment="the version given up; a newer one is tried once more"),
     sa.CheckConstraint("(sender IS NULL) = (sender_until IS NULL)", name="sender_has_limit"),
     sa.Index(
         "card_due_idx",
         "next_try_at",
-        postgresql_where=sa.text("shown_version < wanted_version AND disabled IS NULL"),
+        postgresql_where=sa.text(
+            "shown_version < wanted_version AND (disabled IS NULL OR disabled_version < wanted_version)"
+        ),
     ),
 )
 

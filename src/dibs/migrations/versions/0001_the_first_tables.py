@@ -52,6 +52,12 @@ def upgrade() -> None:
             nullable=True,
             comment="when the channel was last read whole",
         ),
+        sa.Column(
+            "members_tried_at",
+            sa.TIMESTAMP(timezone=True),
+            nullable=True,
+            comment="when its last reading was begun",
+        ),
         sa.Column("created_by", sa.Text(), nullable=False),
         sa.Column(
             "created_at",
@@ -145,6 +151,24 @@ def upgrade() -> None:
             sa.TIMESTAMP(timezone=True),
             server_default=sa.text("clock_timestamp()"),
             nullable=False,
+        ),
+        sa.Column(
+            "joined_at",
+            sa.TIMESTAMP(timezone=True),
+            nullable=True,
+            comment="the newest join, by Slack's clock",
+        ),
+        sa.Column(
+            "left_at",
+            sa.TIMESTAMP(timezone=True),
+            nullable=True,
+            comment="the newest leave, or when it was found out",
+        ),
+        sa.Column(
+            "tried_at",
+            sa.TIMESTAMP(timezone=True),
+            nullable=True,
+            comment="when it was last looked up who it is",
         ),
         sa.CheckConstraint(
             "standing IN ('eligible', 'unverified', 'left', 'bot', 'other_workspace', 'deactivated')",
@@ -261,13 +285,32 @@ def upgrade() -> None:
         sa.Column("sender_until", sa.TIMESTAMP(timezone=True), nullable=True),
         sa.Column("attempts", sa.Integer(), server_default="0", nullable=False),
         sa.Column(
+            "tried_since",
+            sa.TIMESTAMP(timezone=True),
+            nullable=True,
+            comment="the first of these attempts",
+        ),
+        sa.Column(
             "next_try_at",
             sa.TIMESTAMP(timezone=True),
             server_default=sa.text("clock_timestamp()"),
             nullable=False,
         ),
         sa.Column(
+            "overtaken",
+            sa.Boolean(),
+            server_default=sa.text("false"),
+            nullable=False,
+            comment="another sender had it too and ended later, so it is sent once more",
+        ),
+        sa.Column(
             "disabled", sa.Text(), nullable=True, comment="why nothing more is sent, such as is_archived"
+        ),
+        sa.Column(
+            "disabled_version",
+            sa.Integer(),
+            nullable=True,
+            comment="the version given up; a newer one is tried once more",
         ),
         sa.CheckConstraint("(sender IS NULL) = (sender_until IS NULL)", name=op.f("card_sender_has_limit")),
         sa.ForeignKeyConstraint(["task_id"], ["dibs.task.id"], name=op.f("card_task_id_fkey")),
@@ -280,7 +323,9 @@ def upgrade() -> None:
         ["next_try_at"],
         unique=False,
         schema="dibs",
-        postgresql_where=sa.text("shown_version < wanted_version AND disabled IS NULL"),
+        postgresql_where=sa.text(
+            "shown_version < wanted_version AND (disabled IS NULL OR disabled_version < wanted_version)"
+        ),
     )
     op.create_table(
         "event",

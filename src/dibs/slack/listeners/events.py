@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 from slack_bolt import App, BoltContext
@@ -28,12 +29,18 @@ def register(app: App, front: Front) -> None:
         workspace, channel, user = (str(part) for part in whereabouts)
         if event.get("type") == JOINED and user == context.bot_user_id:
             front.outgoing.invited(channel)
+        heard = front.membership.joined if event.get("type") == JOINED else front.membership.left
         try:
-            if event.get("type") == JOINED:
-                front.membership.joined(workspace, channel, user)
-            else:
-                front.membership.left(workspace, channel, user)
+            heard(workspace, channel, user, _moment(event.get("event_ts")), context["deadline"])
         except StoreError as error:
             # Slack would repeat the event, but not for long enough; the channel is read again instead.
             _log.warning("a change of members was not stored: %s", error)
             front.membership.read_again_soon()
+
+
+def _moment(stamp: object) -> datetime | None:
+    """The time that Slack gives an event, by which a late one is told from a new one."""
+    try:
+        return datetime.fromtimestamp(float(str(stamp)), UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
