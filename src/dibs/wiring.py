@@ -20,11 +20,12 @@ from dibs.service.queues import QueueService
 from dibs.service.sweep import SweepService
 from dibs.service.transitions import TransitionService
 from dibs.slack.app import make_app
+from dibs.slack.calls import SlackUnusable
 from dibs.slack.front import Front
 from dibs.slack.http import SlackHttp
 from dibs.slack.outgoing import Outgoing
 from dibs.slack.socket import SlackSocket
-from dibs.slack.web import SlackUnusable, SlackWeb
+from dibs.slack.web import SlackWeb
 from dibs.store import schema
 from dibs.store.engine import BACKGROUND, PRESS, DatabaseUnusable, check_reachable, make_engine
 from dibs.store.guard import Guard
@@ -74,6 +75,7 @@ class Bot:
         if self.socket is not None:
             self.socket.close()
         self.http.close()
+        self.delivery.stop()
         self.scheduler.stop()
         self.outgoing.close()
         for guard in self.guards:

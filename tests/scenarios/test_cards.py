@@ -144,7 +144,7 @@ def test_a_queue_made_before_dibs_was_invited_shows_its_cards_once_it_is(office:
     assert office.submit("Sue", {"name": "Later", "key": "LAT", "lease_minutes": "30"}).closed
     office.hears("Sue", "invite Dibs to the channel")
     office.slack.command(office.id("Sue"), channel.id, "/queue", "add Something")
-    office.wait(lambda: office.rows("SELECT FROM dibs.card WHERE attempts > 0"))
+    office.wait(lambda: office.rows("SELECT FROM dibs.card WHERE disabled IS NOT NULL"))
     office.slack.join(office.slack.bot_user_id, channel.id)
     office.bot.delivery.deliver_once()
     office.wait(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import random
+import threading
 import uuid
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol, assert_never
 
 from dibs.deadline import Deadline
@@ -18,6 +20,9 @@ _log = logging.getLogger(__name__)
 
 CARDS_AT_A_TIME = 100
 STATEMENT_SECONDS = 5.0
+SEND_SECONDS = 20.0
+"""How long Slack may take for one delivery, all its requests together. With the statements around them it
+stays well under `cards.SENDER_SECONDS`."""
 LONGEST_WAIT_SECONDS = 300
 
 
@@ -35,14 +40,14 @@ class MessageGone:
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """It will never work, such as in an archived channel. `reason` is the other side's own word."""
+    """It cannot work for this version, such as in an archived channel. `reason` is the other side's word."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class TryLater:
-    """It did not work now. `seconds` is how long the other side asked to wait, or None."""
+    """It did not work now. `seconds` is how long to wait where it was surely not done; or else it is None."""
 
     seconds: float | None = None
 
@@ -51,16 +56,16 @@ Delivery = Delivered | MessageGone | GivenUp | TryLater
 
 
 class CardSender(Protocol):
-    """How a card reaches its channel. No method raises for what the other side answers."""
+    """How a card reaches its channel. Every method ends by its deadline and raises for nothing Slack does."""
 
-    def post(self, facts: Facts) -> Delivery:
+    def post(self, facts: Facts, deadline: Deadline) -> Delivery:
         """Post a new message."""
 
-    def update(self, facts: Facts, message_ts: str, answer_url: str | None) -> Delivery:
+    def update(self, facts: Facts, message_ts: str, answer_url: str | None, deadline: Deadline) -> Delivery:
         """Redraw the message, through `answer_url` where a press on this very message brought one."""
 
-    def find(self, facts: Facts) -> Delivered | MessageGone | TryLater:
-        """The message of an earlier post whose answer was lost, if it is there after all.
+    def find(self, facts: Facts, since: datetime, deadline: Deadline) -> Delivered | MessageGone | TryLater:
+        """The message of a post after `since` whose answer was lost, if it is there after all.
 
         TryLater where it cannot be told: the post must not be repeated then, or the card could double.
         """
@@ -73,11 +78,18 @@ class DeliveryService:
         self._guard = guard
         self._queries = queries
         self._sender = sender
+        self._stopping = threading.Event()
+
+    def stop(self) -> None:
+        """Have `deliver_once` end after the card that is being sent; the others stay due."""
+        self._stopping.set()
 
     def deliver_once(self) -> int:
         """Bring every card that is due up to date. Returns how many were tried. Raises StoreError."""
         due = self._guard.run(cards.DUE, {"most": CARDS_AT_A_TIME}, Deadline.after(STATEMENT_SECONDS))
-        for row in due:
+        for tried, row in enumerate(due):
+            if self._stopping.is_set():
+                return tried
             self.refresh(row["task_id"])
         return len(due)
 
@@ -97,11 +109,12 @@ class DeliveryService:
         `answer_url` belongs to the message `pressed_ts`, and serves only if that is the card itself.
         Raises StoreError where the database did not answer; the card stays due then.
         """
-        while self._send_newest(task_id, pressed_ts, answer_url):
+        while self._send_newest(task_id, pressed_ts, answer_url) and not self._stopping.is_set():
             # What changed while the message was on its way is sent without the url, which has limited uses.
             answer_url = None
 
     def _send_newest(self, task_id: int, pressed_ts: str | None, answer_url: str | None) -> bool:
+        """Whether there is something newer to send already."""
         sender = {"task_id": task_id, "sender": uuid.uuid4().hex}
         taken = self._guard.run(cards.TAKE, sender, Deadline.after(STATEMENT_SECONDS))
         if not taken:
@@ -110,44 +123,69 @@ class DeliveryService:
         if facts is None:
             return False
         message_ts, attempts = taken[0]["message_ts"], taken[0]["attempts"]
+        deadline = Deadline.after(SEND_SECONDS)
         found: Delivered | MessageGone | TryLater = Delivered(message_ts) if message_ts else MessageGone()
         if message_ts is None and attempts > 1:
-            found = self._sender.find(facts)
+            found = self._sender.find(facts, taken[0]["tried_since"], deadline)
         delivery: Delivered | GivenUp | TryLater
         if isinstance(found, TryLater):
             delivery = found
         else:
             message_ts = found.message_ts if isinstance(found, Delivered) else None
             answer_url = answer_url if message_ts == pressed_ts else None
-            delivery = self._update_or_post(facts, message_ts, answer_url, sender)
+            delivery = self._update_or_post(facts, message_ts, answer_url, sender, deadline)
+        return self._note(facts, delivery, sender, attempts)
+
+    def _note(
+        self, facts: Facts, delivery: Delivered | GivenUp | TryLater, sender: dict[str, object], attempts: int
+    ) -> bool:
+        """Write down what came of a delivery. Returns whether there is something newer to send already."""
         match delivery:
             case Delivered():
                 shown = {**sender, "version": facts.task.version, "message_ts": delivery.message_ts}
                 rows = self._guard.run_once(cards.SHOWN, shown, Deadline.after(STATEMENT_SECONDS))
+                if not rows:
+                    self._overtaken(facts, delivery.message_ts)
                 return bool(rows and rows[0]["more"])
             case GivenUp():
                 _log.warning("the card of %s is given up: %s", facts.task.name, delivery.reason)
-                values = {**sender, "reason": delivery.reason}
+                values = {
+                    **sender,
+                    "reason": delivery.reason,
+                    "version": facts.task.version,
+                    "attempts": attempts - 1,
+                }
                 self._guard.run_once(cards.DISABLE, values, Deadline.after(STATEMENT_SECONDS))
             case TryLater():
-                # Who is asked to wait was surely not served, so no look-up is needed before the next try.
-                asked = delivery.seconds is not None
+                # What was surely not done needs no look-up before the next try.
+                surely = delivery.seconds is not None
                 wait = delivery.seconds if delivery.seconds is not None else _back_off(attempts)
-                values = {**sender, "seconds": wait, "attempts": attempts - 1 if asked else attempts}
-                self._guard.run_once(cards.TRY_LATER, values, Deadline.after(STATEMENT_SECONDS))
+                values = {**sender, "seconds": wait, "attempts": attempts - 1 if surely else attempts}
+                rows = self._guard.run_once(cards.TRY_LATER, values, Deadline.after(STATEMENT_SECONDS))
+                if not (rows or surely):
+                    self._overtaken(facts, None)
             case _:
                 assert_never(delivery)
         return False
 
+    def _overtaken(self, facts: Facts, message_ts: str | None) -> None:
+        values = {"task_id": facts.task.id, "channel_id": facts.channel_id, "message_ts": message_ts}
+        self._guard.run_once(cards.OVERTAKEN, values, Deadline.after(STATEMENT_SECONDS))
+
     def _update_or_post(
-        self, facts: Facts, message_ts: str | None, answer_url: str | None, sender: dict[str, object]
+        self,
+        facts: Facts,
+        message_ts: str | None,
+        answer_url: str | None,
+        sender: dict[str, object],
+        deadline: Deadline,
     ) -> Delivered | GivenUp | TryLater:
         if message_ts is not None:
-            delivery = self._sender.update(facts, message_ts, answer_url)
+            delivery = self._sender.update(facts, message_ts, answer_url, deadline)
             if not isinstance(delivery, MessageGone):
                 return delivery
             self._guard.run_once(cards.GONE, sender, Deadline.after(STATEMENT_SECONDS))
-        posted = self._sender.post(facts)
+        posted = self._sender.post(facts, deadline)
         return TryLater() if isinstance(posted, MessageGone) else posted
 
 

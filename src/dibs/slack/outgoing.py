@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 from dibs.deadline import Deadline
@@ -19,6 +19,7 @@ from dibs.domain.outcomes import Outcome
 from dibs.service.delivery import DeliveryService
 from dibs.service.transitions import TransitionService
 from dibs.slack import replies, text
+from dibs.slack.calls import Answered
 from dibs.slack.payloads import Origin
 from dibs.slack.web import SlackWeb
 
@@ -27,6 +28,8 @@ _log = logging.getLogger(__name__)
 _THREADS = 6
 _SETTLE_WITHIN_SECONDS = 5.0
 _MOST_UNSETTLED = 1000
+_MOST_WAITING = 1000
+_LAST_JOBS_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +55,40 @@ class Outgoing:
         self._transitions = transitions
         self._archive_url = archive_url
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="dibs-outgoing")
+        self._jobs: set[Future[None]] = set()
         self._unsettled: list[Unsettled] = []
         self._lock = threading.Lock()
 
     def close(self) -> None:
-        """Send what is still waiting, then stop."""
+        """Give what is still waiting a few seconds, then drop the rest: cards stay due, answers are lost.
+
+        What is being sent just now still ends by its own deadline.
+        """
+        self._pool.shutdown(wait=False)
+        with self._lock:
+            jobs = set(self._jobs)
+        dropped = sum(job.cancel() for job in wait(jobs, _LAST_JOBS_SECONDS).not_done)
+        if dropped:
+            _log.warning("Dibs is stopping; %d messages that were still to be sent are dropped", dropped)
         self._pool.shutdown(wait=True)
 
     def submit(self, job: Callable[[], object]) -> None:
-        """Have `job` done soon, on another thread; a failure is logged."""
-        try:
-            self._pool.submit(_logged, job)
-        except RuntimeError:
-            _log.warning("Dibs is stopping; %s was not done", job)
+        """Have `job` done soon, on another thread; it is dropped, and that logged, where too many wait."""
+        with self._lock:
+            if len(self._jobs) >= _MOST_WAITING:
+                _log.warning("%d messages wait to be sent already; %s was dropped", _MOST_WAITING, job)
+                return
+            try:
+                waiting = self._pool.submit(_logged, job)
+            except RuntimeError:
+                _log.warning("Dibs is stopping; %s was not done", job)
+                return
+            self._jobs.add(waiting)
+        waiting.add_done_callback(self._forget)
+
+    def _forget(self, job: Future[None]) -> None:
+        with self._lock:
+            self._jobs.discard(job)
 
     def tell(self, origin: Origin, said: str) -> None:
         """Tell the person, and nobody else."""
@@ -111,7 +135,7 @@ class Outgoing:
         """Find out about the presses that could not be confirmed, and tell their people."""
         with self._lock:
             waiting, self._unsettled = self._unsettled, []
-        for entry in waiting:
+        for number, entry in enumerate(waiting):
             outcome = self._transitions.settle(
                 entry.outcome,
                 task_id=entry.task_id,
@@ -120,8 +144,10 @@ class Outgoing:
                 deadline=Deadline.after(_SETTLE_WITHIN_SECONDS),
             )
             if outcome.unknown:
-                self._remember(entry)
-                continue
+                # The database does not answer: the others come first next time.
+                for later in (*waiting[number + 1 :], entry):
+                    self._remember(later)
+                return
             if outcome.task is not None:
                 self.refresh(outcome.task.id, entry.origin)
             self.tell(entry.origin, replies.settled(outcome, self.card_link(entry.origin)))
@@ -131,10 +157,14 @@ class Outgoing:
             self._unsettled = [*self._unsettled[-_MOST_UNSETTLED:], entry]
 
     def _tell_now(self, origin: Origin, said: str) -> None:
-        answered = origin.answer_url and self._web.answer(
-            origin.answer_url, response_type="ephemeral", replace_original=False, text=said
-        )
-        if not answered and origin.channel_id:
+        if origin.answer_url:
+            answered = self._web.answer(
+                origin.answer_url, response_type="ephemeral", replace_original=False, text=said
+            )
+            if answered is not Answered.REFUSED:
+                # Also where no word came back: the answer may be there, and must not be said twice.
+                return
+        if origin.channel_id:
             self._web.tell(origin.channel_id, origin.user_id, said)
 
 

@@ -4,24 +4,43 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 import time
 from collections.abc import Sequence
 from typing import Any
 
-from slack_bolt import App, BoltRequest
+from slack_bolt import App, BoltRequest, BoltResponse
 from slack_sdk import WebClient
+from slack_sdk.errors import SlackClientError
 from slack_sdk.socket_mode.builtin import SocketModeClient
 from slack_sdk.socket_mode.client import BaseSocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.socket_mode.response import SocketModeResponse
 
 from dibs.deadline import Deadline
-from dibs.slack.web import FAILURES, SlackUnusable, error_of
+from dibs.slack.calls import FAILURES, SlackUnusable, error_of
 
 _log = logging.getLogger(__name__)
 
 _PING_SECONDS = 10
+_LAST_ANSWERS_SECONDS = 3.0
 _OK = 200
+
+
+class _Stamped(str):
+    """A message that knows when it arrived: its deadline counts from then, and not from its turn."""
+
+    __slots__ = ("arrived",)
+    arrived: float
+
+
+class _StampingClient(SocketModeClient):
+    """Slack's client, which puts messages into a queue before its workers take them."""
+
+    def enqueue_message(self, message: str) -> None:
+        stamped = _Stamped(message)
+        stamped.arrived = time.monotonic()
+        super().enqueue_message(stamped)
 
 
 class SlackSocket:
@@ -30,14 +49,17 @@ class SlackSocket:
     def __init__(self, app: App, *, app_token: str, api_url: str, threads: int) -> None:
         self._app = app
         self._last_message = time.monotonic()
-        self._client = SocketModeClient(
+        self._unanswered = 0
+        self._changed = threading.Condition()
+        self._client = _StampingClient(
             app_token=app_token,
             web_client=WebClient(token=app_token, base_url=api_url, retry_handlers=[]),
             ping_interval=_PING_SECONDS,
             concurrency=threads,
             on_message_listeners=[self._note_traffic],
         )
-        self._client.socket_mode_request_listeners.append(self._answer)
+        # A listener of this kind is given the message itself, with its stamp.
+        self._client.message_listeners.append(self._take)
 
     def connect(self) -> None:
         """Open the connection. Raises SlackUnusable where Slack does not let Dibs in."""
@@ -48,7 +70,9 @@ class SlackSocket:
             raise SlackUnusable(error_of(error)) from error
 
     def close(self) -> None:
-        """Close the connection once what has arrived is answered."""
+        """Close the connection once what has arrived is answered, or after three seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._unanswered <= 0, _LAST_ANSWERS_SECONDS)
         self._client.close()
 
     def report(self) -> dict[str, Any]:
@@ -56,23 +80,62 @@ class SlackSocket:
         silent = round(time.monotonic() - self._last_message, 1)
         return {"connected": self._client.is_connected(), "last_message_seconds_ago": silent}
 
-    def _note_traffic(self, _message: str) -> None:
+    def _note_traffic(self, raw: str) -> None:
         self._last_message = time.monotonic()
+        if _asks(raw):
+            self._count(1)
 
-    def _answer(self, client: BaseSocketModeClient, request: SocketModeRequest) -> None:
+    def _take(self, client: BaseSocketModeClient, message: dict[str, Any], raw: str | None) -> None:
         """Have a request answered like one over HTTP, and acknowledge it with the answer."""
+        if raw is None or not _asks(raw):
+            return
+        try:
+            arrived = raw.arrived if isinstance(raw, _Stamped) else time.monotonic()
+            request = SocketModeRequest.from_dict(message)
+            if request is not None:
+                payload = self._answer(request, Deadline.after(since=arrived))
+                told = SocketModeResponse(envelope_id=request.envelope_id, payload=payload)
+                client.send_socket_mode_response(told)
+        except (SlackClientError, OSError) as error:
+            _log.warning("a request could not be acknowledged: %s", error_of(error))
+        finally:
+            self._count(-1)
+
+    def _answer(self, request: SocketModeRequest, deadline: Deadline) -> dict[str, Any] | None:
         headers: dict[str, str | Sequence[str]] | None = (
             {"x-slack-retry-num": str(request.retry_attempt)} if request.retry_attempt else None
         )
-        answer = self._app.dispatch(
-            BoltRequest(
-                mode="socket_mode",
-                body=request.payload,
-                headers=headers,
-                context={"deadline": Deadline.after()},
+        try:
+            answer = self._app.dispatch(
+                BoltRequest(
+                    mode="socket_mode", body=request.payload, headers=headers, context={"deadline": deadline}
+                )
             )
-        )
-        if answer.status != _OK:
-            _log.info("a request of the type %s is not handled: %s", request.type, answer.status)
-        payload = json.loads(answer.body) if answer.body and answer.status == _OK else None
-        client.send_socket_mode_response(SocketModeResponse(envelope_id=request.envelope_id, payload=payload))
+            return _payload(answer, request.type)
+        except Exception:  # noqa: BLE001 - Bolt trips over payloads of unknown shapes in many ways
+            _log.info("a request of the type %s could not be read", request.type, exc_info=True)
+            return None
+
+    def _count(self, change: int) -> None:
+        with self._changed:
+            self._unanswered += change
+            self._changed.notify_all()
+
+
+def _asks(raw: str) -> bool:
+    """Whether a message is a request that waits for an acknowledgement."""
+    return '"envelope_id"' in raw
+
+
+def _payload(answer: BoltResponse, kind: str) -> dict[str, Any] | None:
+    """What an acknowledgement carries: the answer that would be the body over HTTP."""
+    if answer.status != _OK:
+        _log.info("a request of the type %s is not handled: %s", kind, answer.status)
+        return None
+    if not answer.body:
+        return None
+    content_type = answer.headers.get("content-type", [""])[0]
+    if not content_type.startswith("application/json"):
+        return {"text": answer.body}
+    found: dict[str, Any] = json.loads(answer.body)
+    return found

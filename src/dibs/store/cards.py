@@ -1,31 +1,50 @@
-"""Which version a task's card shows, which one it should show, and who is sending it just now."""
+"""Which version a task's card shows, which one it should show, and who is sending it just now.
+
+A card that was given up is tried again once it should show a newer version: the trouble may be over, or
+have been in what was shown, and one try for each change is not for ever.
+"""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 
-SENDER_SECONDS = 30
-"""How long one sender has a card to itself. Longer than a message can take, so that an older state never
+SENDER_SECONDS = 60
+"""How long one sender has a card to itself. Longer than a delivery can take, so that an older state never
 overwrites a newer one; after it, a sender that died is no obstacle."""
+
+_OUT_OF_DATE = "shown_version < wanted_version AND (disabled IS NULL OR disabled_version < wanted_version)"
 
 TAKE = sa.text(
     f"""
 UPDATE dibs.card
 SET sender = :sender, sender_until = clock_timestamp() + interval '{SENDER_SECONDS} seconds',
-    attempts = attempts + 1
-WHERE task_id = :task_id AND disabled IS NULL AND shown_version < wanted_version
+    attempts = attempts + 1, overtaken = false,
+    tried_since = coalesce(CASE WHEN attempts > 0 THEN tried_since END, clock_timestamp())
+WHERE task_id = :task_id AND {_OUT_OF_DATE}
   AND (sender IS NULL OR sender_until <= clock_timestamp())
-RETURNING message_ts, attempts"""
+RETURNING message_ts, attempts, tried_since"""
 )
 
 SHOWN = sa.text(
     """
 UPDATE dibs.card
-SET shown_version = :version, message_ts = :message_ts, attempts = 0,
-    sender = NULL, sender_until = NULL, next_try_at = clock_timestamp()
+SET shown_version = CASE WHEN overtaken THEN 0 ELSE :version END, message_ts = :message_ts, attempts = 0,
+    sender = NULL, sender_until = NULL, disabled = NULL, disabled_version = NULL,
+    next_try_at = clock_timestamp()
 WHERE task_id = :task_id AND sender = :sender
 RETURNING wanted_version > shown_version AS more"""
 )
+"""No row is returned where the sender no longer had the card."""
+
+OVERTAKEN = sa.text(
+    """
+UPDATE dibs.card
+SET shown_version = 0, overtaken = true, next_try_at = clock_timestamp(),
+    message_ts = coalesce(message_ts, :message_ts)
+WHERE task_id = :task_id AND channel_id = :channel_id"""
+).bindparams(sa.bindparam("message_ts", type_=sa.Text()))
+"""A sender that had lost the card may have drawn an older state over a newer one: the newest is sent again,
+also by whoever is sending now."""
 
 GONE = sa.text("UPDATE dibs.card SET message_ts = NULL WHERE task_id = :task_id AND sender = :sender")
 
@@ -34,37 +53,40 @@ TRY_LATER = sa.text(
 UPDATE dibs.card
 SET sender = NULL, sender_until = NULL, attempts = :attempts,
     next_try_at = clock_timestamp() + make_interval(secs => :seconds)
-WHERE task_id = :task_id AND sender = :sender"""
+WHERE task_id = :task_id AND sender = :sender
+RETURNING task_id"""
 )
 
 DISABLE = sa.text(
     """
-UPDATE dibs.card SET sender = NULL, sender_until = NULL, disabled = :reason
+UPDATE dibs.card
+SET sender = NULL, sender_until = NULL, attempts = :attempts, disabled = :reason,
+    disabled_version = :version
 WHERE task_id = :task_id AND sender = :sender"""
 )
 
 ENABLE = sa.text(
     """
-UPDATE dibs.card SET disabled = NULL, attempts = 0, next_try_at = clock_timestamp()
+UPDATE dibs.card SET disabled = NULL, disabled_version = NULL, next_try_at = clock_timestamp()
 WHERE channel_id = :channel_id AND disabled IS NOT NULL"""
 )
 
 DUE = sa.text(
-    """
+    f"""
 SELECT task_id FROM dibs.card
-WHERE shown_version < wanted_version AND disabled IS NULL AND next_try_at <= now()
-  AND (sender IS NULL OR sender_until <= now())
+WHERE {_OUT_OF_DATE} AND next_try_at <= now() AND (sender IS NULL OR sender_until <= now())
 ORDER BY next_try_at, task_id LIMIT :most"""
 )
 
 POST_AGAIN = sa.text(
     """
 WITH moved AS (
-    UPDATE dibs.queue SET channel_id = :channel_id, members_read_at = NULL WHERE id = :queue_id
+    UPDATE dibs.queue SET channel_id = :channel_id, members_read_at = NULL, members_tried_at = NULL
+    WHERE id = :queue_id
 )
 UPDATE dibs.card c
-SET message_ts = NULL, shown_version = 0, attempts = 0, sender = NULL, sender_until = NULL, disabled = NULL,
-    channel_id = :channel_id, next_try_at = clock_timestamp()
+SET message_ts = NULL, shown_version = 0, attempts = 0, sender = NULL, sender_until = NULL,
+    disabled = NULL, disabled_version = NULL, channel_id = :channel_id, next_try_at = clock_timestamp()
 FROM dibs.task t
 WHERE t.id = c.task_id AND t.queue_id = :queue_id AND t.state <> 'done'"""
 )

@@ -1,0 +1,95 @@
+"""Requests to Slack that end in time, and what their failures mean."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from enum import Enum, auto
+from http import HTTPStatus
+from http.client import HTTPException
+from typing import TypeVar
+from urllib.error import URLError
+
+from slack_sdk.errors import SlackApiError, SlackClientError
+
+T = TypeVar("T")
+
+FAILURES = (SlackClientError, URLError, OSError, HTTPException, ValueError)
+"""What a request raises when Slack refuses, does not answer, or answers with garbage."""
+
+_MOST_UNDER_WAY = 100
+
+
+class SlackUnusable(Exception):
+    """Slack does not let Dibs in or does not answer. The message is Slack's word for it, or the network's."""
+
+
+class Answered(Enum):
+    """What became of an answer that was sent to a response_url."""
+
+    TAKEN = auto()
+    REFUSED = auto()
+    """Slack said no, such as when the url was used up: the person has not heard it."""
+    UNKNOWN = auto()
+    """No word came back: the person may have heard it."""
+
+
+class Calls:
+    """Runs requests, each no longer than it may take.
+
+    The network's time-outs count for each read, so that a server that answers drop by drop could hold a press
+    for ever. A request that is given up ends by itself, on its own thread.
+    """
+
+    def __init__(self) -> None:
+        self._free = threading.BoundedSemaphore(_MOST_UNDER_WAY)
+
+    def within(self, seconds: float, call: Callable[[], T]) -> T:
+        """What `call` returns or raises. Raises TimeoutError once the seconds are over."""
+        if not self._free.acquire(blocking=False):
+            raise TimeoutError("too many requests to Slack are under way")
+        result: Future[T] = Future()
+
+        def run() -> None:
+            try:
+                result.set_result(call())
+            except BaseException as error:  # noqa: BLE001 - told to whoever waits
+                result.set_exception(error)
+            finally:
+                self._free.release()
+
+        threading.Thread(target=run, name="dibs-slack-call", daemon=True).start()
+        return result.result(seconds)
+
+
+def error_of(error: Exception) -> str:
+    """Slack's own word for what went wrong, or the exception's."""
+    if isinstance(error, SlackApiError):
+        response = error.response
+        found = response.get("error") if hasattr(response, "get") else None
+        return str(found or error)
+    return f"{type(error).__name__}: {error}"
+
+
+def is_slacks_word(error: Exception) -> bool:
+    """Whether Slack itself refused, and not something on the way to it."""
+    return isinstance(error, SlackApiError) and getattr(error.response, "status_code", None) == HTTPStatus.OK
+
+
+def is_rate_limit(error: Exception) -> bool:
+    """Whether Slack asked to wait."""
+    if not isinstance(error, SlackApiError):
+        return False
+    status = getattr(error.response, "status_code", None)
+    return status == HTTPStatus.TOO_MANY_REQUESTS or error_of(error) == "ratelimited"
+
+
+def retry_after(error: Exception) -> float:
+    """How many seconds Slack asked to wait."""
+    headers = getattr(getattr(error, "response", None), "headers", {})
+    found = next((value for key, value in headers.items() if key.lower() == "retry-after"), "1")
+    try:
+        return max(float(found), 0.5)
+    except ValueError:
+        return 1.0
