@@ -14,6 +14,7 @@ from tests.support.bot import SECRET, TOKEN, Office, open_office
 
 from dibs.config import Settings
 from dibs.playground import SlackStandIn
+from dibs.playground.limits import BURST
 from dibs.store.engine import BACKGROUND, make_engine
 from dibs.wiring import build
 
@@ -59,6 +60,24 @@ def test_over_http(database_url: str) -> None:
     with open_office(database_url, people=PEOPLE, threads=6) as office:
         office.slack.install(manifest("slack-http.json"))
         lives_through_its_main_job(office)
+
+
+def test_within_slacks_rate_limits(database_url: str) -> None:
+    with open_office(database_url, people=PEOPLE, threads=6) as office:
+        office.slack.rate_limits = True
+        office.make_queue()
+        number = BURST + 2
+        for each in range(number):
+            office.type("Sue", f"add Task {each}")
+
+        def posted() -> bool:
+            office.bot.delivery.deliver_once()
+            return len(office.slack.messages(office.channel.id)) == number
+
+        office.wait(posted)
+        assert any(one.response.get("error") == "ratelimited" for one in office.slack.calls)
+        names = [message["text"].split("*")[1] for message in office.slack.messages(office.channel.id)]
+        assert sorted(names) == [f"SUP-{each + 1}" for each in range(number)]
 
 
 def test_over_socket_mode(database_url: str) -> None:

@@ -11,6 +11,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.socket_mode.builtin import SocketModeClient
 from slack_sdk.socket_mode.response import SocketModeResponse
 from tests.playground.tiny_bot import SECRET, TOKEN, TinyBot, card, release_modal
+from tests.support.slack import request
 
 from dibs.playground import SlackStandIn
 from dibs.playground.sockets import MOST_CONNECTIONS
@@ -57,6 +58,12 @@ def test_only_the_apps_own_token_opens_a_connection(slack: SlackStandIn) -> None
     assert refused(WebClient(token=f"{APP_TOKEN}x", base_url=slack.api_url)) == "invalid_auth"
     with pytest.raises(SlackApiError, match="not_allowed_token_type"):
         WebClient(token=APP_TOKEN, base_url=slack.api_url).auth_test()
+
+
+def test_the_apps_own_token_comes_in_the_header_only(slack: SlackStandIn) -> None:
+    url, kind = f"{slack.api_url}apps.connections.open", "application/x-www-form-urlencoded"
+    answer = request("POST", url, f"token={APP_TOKEN}".encode(), {"Content-Type": kind})[1]
+    assert json.loads(answer) == {"ok": False, "error": "not_authed"}
 
 
 def test_a_ticket_lets_one_connection_in_and_soon_none(slack: SlackStandIn) -> None:
@@ -279,9 +286,9 @@ def test_slack_sdks_builtin_client_works_unchanged_and_comes_back(
     client = SocketModeClient(APP_TOKEN, web_client=WebClient(base_url=slack.api_url), ping_interval=1)
     heard: list[str] = []
 
-    def take(client: BaseSocketModeClient, request: SocketModeRequest) -> None:
-        heard.append(request.type)
-        client.send_socket_mode_response(SocketModeResponse(request.envelope_id))
+    def take(client: BaseSocketModeClient, told: SocketModeRequest) -> None:
+        heard.append(told.type)
+        client.send_socket_mode_response(SocketModeResponse(told.envelope_id))
 
     client.socket_mode_request_listeners.append(take)
     client.connect()
