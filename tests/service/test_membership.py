@@ -11,9 +11,10 @@ from tests.support.journey import events_of, newest_event, now, place
 from tests.support.store import AMAL, SUE, Desk
 
 from dibs.deadline import Deadline
+from dibs.domain.errors import LookUpFailed
 from dibs.domain.outcomes import Outcome, Refusal
 from dibs.domain.task import Standing, State
-from dibs.service.transitions import LookUpFailed, TransitionService
+from dibs.service.transitions import TransitionService
 
 NEWCOMER = "U0NEWCOMER"
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+import sqlalchemy as sa
 from tests.support.journey import add_action, lapse, place, together
 from tests.support.store import AMAL, BILAL, CHANNEL, DANA, SUE, WORKSPACE, Desk
 
-from dibs.domain.errors import Refused
+from dibs.deadline import Deadline
+from dibs.domain.errors import Lost, NothingSent, Refused
 from dibs.domain.queue import NewQueue
 from dibs.domain.task import ActionStatus, State
 from dibs.service.queries import TaskQueries
+from dibs.service.queues import QueueService
 from dibs.service.transitions import TransitionService
-from dibs.store.guard import Guard
+from dibs.store.guard import Guard, Parameters, Row
 
 OPS = NewQueue(
     workspace=WORKSPACE,
@@ -61,11 +65,59 @@ def test_two_at_once_make_one_queue(desk: Desk) -> None:
     assert desk.value("SELECT count(*) FROM dibs.queue WHERE key = 'OPS'") == 1
 
 
-@pytest.mark.parametrize("wrong", [{"key": "ops"}, {"key": ""}, {"name": ""}, {"lease_seconds": 0}])
+@pytest.mark.parametrize("wrong", [{"key": "ops"}, {"key": ""}, {"lease_seconds": 0}])
 def test_an_impossible_queue_is_refused(desk: Desk, wrong: dict[str, object]) -> None:
     with pytest.raises(Refused):
         desk.queues.create(replace(OPS, **wrong))  # type: ignore[arg-type]
     assert desk.value("SELECT count(*) FROM dibs.queue") == 1
+
+
+def test_a_queue_without_a_name_is_none(desk: Desk) -> None:
+    with pytest.raises(ValueError, match="name"):
+        desk.queues.create(replace(OPS, name=" \0"))
+
+
+def test_who_asks_for_the_next_task_is_looked_up_where_they_are_not_known_yet(desk: Desk) -> None:
+    """One queue that knows the person and is empty does not hide another that does not know them yet."""
+    ops = desk.queues.create(replace(OPS, channel_id=CHANNEL))
+    assert ops is not None
+    waiting = desk.queues.add_task(ops.id, "Older", SUE, op_id="older")
+    assert waiting is not None
+
+    class Directory:
+        def look_up(self, queue_id: int, user_id: str, _deadline: Deadline) -> None:
+            desk.execute(
+                "INSERT INTO dibs.queue_member (queue_id, user_id, standing) VALUES (:q, :u, 'eligible') "
+                "ON CONFLICT (queue_id, user_id) DO UPDATE SET standing = 'eligible'",
+                q=queue_id,
+                u=user_id,
+            )
+
+    service = TransitionService(desk.engine, membership=Directory())
+    outcome = service.claim_next([desk.queue.id, ops.id], AMAL)
+    assert outcome.task is not None
+    assert outcome.task.id == waiting.task.id
+
+
+def test_a_repeated_addition_that_cannot_be_looked_up_is_not_told_as_unchanged(
+    desk: Desk, engine: sa.Engine
+) -> None:
+    desk.queues.add_task(desk.queue.id, "Once", SUE, op_id="again")
+    short = QueueService(_OnlyOnce(engine))
+    with pytest.raises(Lost):
+        short.add_task(desk.queue.id, "Once", SUE, op_id="again")
+
+
+class _OnlyOnce(Guard):
+    """A guard whose database goes away after the first statement."""
+
+    asked = 0
+
+    def run(self, statement: sa.Executable, parameters: Parameters, deadline: Deadline) -> Sequence[Row]:
+        self.asked += 1
+        if self.asked > 1:
+            raise NothingSent("the database went away")
+        return super().run(statement, parameters, deadline)
 
 
 def test_queues_are_found_by_channel_key_and_person(desk: Desk) -> None:

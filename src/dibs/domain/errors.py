@@ -42,3 +42,7 @@ class AlreadyDone(Refused):
 
 class Lost(StoreError):
     """The connection went away after the statement was sent."""
+
+
+class LookUpFailed(Exception):
+    """Whether a person may claim could not be found out."""

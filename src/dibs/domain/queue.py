@@ -81,7 +81,9 @@ class Event:
     why: str | None
     detail: dict[str, Any] | None
     text: str | None
-    """The note, the action's description or the handoff note that the event came with."""
+    """The note, the action's description or the release's comment that the event came with."""
+    handoff_note: str | None = None
+    resolution: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,6 +83,8 @@ class TaskQueries:
                 why=row["why"],
                 detail=row["detail"],
                 text=row["text"],
+                handoff_note=row["handoff_note"],
+                resolution=row["resolution"],
             )
             for row in rows
         )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
 import sqlalchemy as sa
 
 from dibs.deadline import Deadline
-from dibs.domain.errors import AlreadyDone
+from dibs.domain.errors import AlreadyDone, Busy, Lost, NothingSent
 from dibs.domain.queue import KEY_FORM, NewQueue, Queue
 from dibs.domain.task import Task
 from dibs.domain.text import clean
@@ -25,6 +26,15 @@ class Added:
     replayed: bool = False
 
 
+@contextlib.contextmanager
+def _what_was_done() -> Iterator[None]:
+    """Look at what an earlier try may have done: where that fails, it is not known that nothing changed."""
+    try:
+        yield
+    except (NothingSent, Busy) as error:
+        raise Lost(str(error)) from error
+
+
 class QueueService:
     """Queues and their tasks. Every method raises StoreError where the database did not do it."""
 
@@ -36,15 +46,19 @@ class QueueService:
 
         A second delivery of the same request finds its own queue, since it asks for just the same.
         """
+        name = clean(new.name)
+        if name is None:
+            raise ValueError("a queue needs a name")
         supervisors = sorted({new.created_by, *new.supervisors})
-        values = {**asdict(new), "supervisors": supervisors}
+        values = {**asdict(new), "name": name, "supervisors": supervisors}
         rows = self._guard.run_once(queues.CREATE, values, deadline or Deadline.after())
         if rows:
             return queues.as_queue(rows[0])
-        taken = self.by_key(new.workspace, new.key, deadline=deadline)
+        with _what_was_done():
+            taken = self.by_key(new.workspace, new.key, deadline=deadline)
         same = taken and (taken.channel_id, taken.name, taken.lease_seconds) == (
             new.channel_id,
-            new.name,
+            name,
             new.lease_seconds,
         )
         return taken if same else None
@@ -101,8 +115,9 @@ class QueueService:
         try:
             rows = self._guard.run_once(tasks.ADD_TASK, values, deadline)
         except AlreadyDone:
-            event = self._guard.run_once(tasks.EVENT_BY_OP_ID, {"op_id": op_id}, deadline)[0]
-            rows = self._guard.run_once(tasks.TASK_BY_ID, {"task_id": event["task_id"]}, deadline)
+            with _what_was_done():
+                event = self._guard.run_once(tasks.EVENT_BY_OP_ID, {"op_id": op_id}, deadline)[0]
+                rows = self._guard.run_once(tasks.TASK_BY_ID, {"task_id": event["task_id"]}, deadline)
             return Added(tasks.as_task(rows[0]), replayed=True)
         return Added(tasks.as_task(rows[0])) if rows else None
 

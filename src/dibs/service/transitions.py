@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
 
 import sqlalchemy as sa
 
@@ -18,34 +16,18 @@ from dibs.domain.task import (
     ActionStatus,
     ExternalAnswer,
     Reason,
-    Standing,
 )
 from dibs.domain.text import clean
 from dibs.domain.transitions import Operation
+from dibs.service.claims import Claims, Membership
 from dibs.service.writes import Press, Writes
-from dibs.store import members
 from dibs.store.guard import Guard
-from dibs.store.operations import LOOKED_UP_AFRESH, claim_of_longest_waiting
 
 _SAYS_HOW_IT_ENDED = frozenset({*SETTLED_STATUSES, ActionStatus.UNKNOWN})
 _EXTERNAL_ANSWERS = frozenset(ExternalAnswer)
 
 UNRECORDED_ACTION = "(not recorded before the release)"
 """How an external action is described that is first heard of when its task is handed back."""
-
-
-_log = logging.getLogger(__name__)
-
-
-class LookUpFailed(Exception):
-    """Whether a person may claim could not be found out."""
-
-
-class Membership(Protocol):
-    """Where the standing of a person in a queue is looked up afresh."""
-
-    def look_up(self, queue_id: int, user_id: str, deadline: Deadline) -> None:
-        """Bring the person's row in the queue up to date. Raises LookUpFailed."""
 
 
 class TransitionService:
@@ -60,9 +42,9 @@ class TransitionService:
     def __init__(
         self, engine: sa.Engine, *, guard: Guard | None = None, membership: Membership | None = None
     ) -> None:
-        self._guard = guard or Guard(engine)
-        self._writes = Writes(self._guard)
-        self._membership = membership
+        guard = guard or Guard(engine)
+        self._writes = Writes(guard)
+        self._claims = Claims(guard, self._writes, membership)
 
     def claim(
         self,
@@ -77,14 +59,7 @@ class TransitionService:
 
         A person who is not known as eligible is looked up afresh before the refusal is final.
         """
-        press = Press(Operation.CLAIM, task_id, actor_id, version, op_id, deadline)
-        if self._membership is None:
-            return self._writes.carry_out(press, looked_up=True)
-        outcome = self._writes.carry_out(press, not_final=LOOKED_UP_AFRESH, looked_up=True)
-        if outcome.replayed or outcome.task is None or outcome.why not in LOOKED_UP_AFRESH:
-            return outcome
-        looked_up = self._look_up(outcome.task.queue_id, press)
-        return self._writes.carry_out(press, looked_up=looked_up)
+        return self._claims.claim(Press(Operation.CLAIM, task_id, actor_id, version, op_id, deadline))
 
     def claim_next(
         self,
@@ -99,17 +74,7 @@ class TransitionService:
         Two people at once get two tasks. Refused with `nothing_waiting` where none is left.
         """
         press = Press(Operation.CLAIM, 0, actor_id, None, op_id, deadline)
-        outcome = self._claim_longest_waiting(queue_ids, press)
-        if outcome is not None or not queue_ids:
-            return outcome or press.refused(Refusal.NOTHING_WAITING)
-        try:
-            why = self._why_nothing_to_claim(queue_ids, press)
-            if why is None:
-                outcome = self._claim_longest_waiting(queue_ids, press)
-                why = Refusal.NOTHING_WAITING
-            return outcome or self._writes.refuse_without_task(press, queue_ids[0], why)
-        except StoreError as error:
-            return self._writes.failed(press, error)
+        return self._claims.claim_next(queue_ids, press)
 
     def renew(
         self,
@@ -321,48 +286,6 @@ class TransitionService:
             return self._writes.settle(press, version, queue_id)
         except StoreError:
             return outcome
-
-    def _look_up(self, queue_id: int, press: Press) -> bool:
-        if self._membership is None:
-            return True
-        try:
-            self._membership.look_up(queue_id, press.actor_id, press.deadline)
-        except LookUpFailed as error:
-            _log.warning("could not look up a person's membership: %s", error)
-            return False
-        return True
-
-    def _claim_longest_waiting(self, queue_ids: Sequence[int], press: Press) -> Outcome | None:
-        parameters = {
-            **press.identity,
-            "queue_ids": list(queue_ids),
-            "version": None,
-            "detail": None,
-            "not_final": [],
-            "looked_up": True,
-        }
-        return self._writes.run(claim_of_longest_waiting(), parameters, press)
-
-    def _why_nothing_to_claim(self, queue_ids: Sequence[int], press: Press) -> Refusal | None:
-        """Why no task could be claimed; None where a fresh look-up found the person to be eligible."""
-        standings = {
-            row["queue_id"]: row["standing"]
-            for row in self._guard.run_once(
-                members.STANDINGS, {"queue_ids": list(queue_ids), "user_id": press.actor_id}, press.deadline
-            )
-        }
-        unsure = [queue_id for queue_id in queue_ids if standings.get(queue_id) != Standing.ELIGIBLE]
-        if len(unsure) < len(queue_ids):
-            return Refusal.NOTHING_WAITING
-        looked_up = [self._look_up(queue_id, press) for queue_id in unsure]
-        if not all(looked_up):
-            return Refusal.MEMBERSHIP_UNKNOWN
-        rows = self._guard.run_once(
-            members.STANDINGS, {"queue_ids": unsure, "user_id": press.actor_id}, press.deadline
-        )
-        if any(row["standing"] == Standing.ELIGIBLE for row in rows):
-            return None
-        return members.REFUSAL[Standing(rows[0]["standing"])] if rows else Refusal.NOT_A_MEMBER
 
 
 def _settled(answers: Mapping[int, ActionStatus] | None) -> dict[str, str]:

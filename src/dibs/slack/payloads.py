@@ -105,10 +105,10 @@ class Submission:
         """The answers of all inputs whose id is `prefix` and a number."""
         answers = {}
         for field_id in self._values:
-            number = field_id.removeprefix(prefix)
+            number = id_in(field_id.removeprefix(prefix)) if field_id.startswith(prefix) else None
             value = self.text(field_id)
-            if field_id != number and number.isascii() and number.isdigit() and value:
-                answers[int(number)] = value
+            if number is not None and value:
+                answers[number] = value
         return answers
 
 

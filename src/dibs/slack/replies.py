@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from dibs.domain.errors import Busy, Refused, StoreError
 from dibs.domain.outcomes import Outcome, Refusal, Verdict
 from dibs.domain.task import State, Task
 from dibs.domain.transitions import EventKind, Operation
@@ -15,17 +16,18 @@ NOTHING_CHANGED = "Nothing changed."
 PRESS_AGAIN = "Nothing changed. Please press again."
 UNREADABLE = "Dibs could not read this button, so nothing changed. Press one on the newest card of the task."
 UNREADABLE_FORM = "Dibs could not read this form, so nothing changed. Close it and open it again."
+UNKNOWN_FORM = "We could not confirm this. Close this form and look at the channel before you send it again."
 WENT_WRONG = f"Something went wrong in Dibs. {UNKNOWN}"
 
 _WHY = {
     Refusal.NO_SUCH_TASK: "there is no such task",
     Refusal.NOTHING_WAITING: "nothing was waiting",
     Refusal.ALREADY_DONE: "it was done already",
-    Refusal.ALREADY_YOURS: "it was theirs already",
+    Refusal.ALREADY_YOURS: "they had it already",
     Refusal.HELD: "somebody else had it",
     Refusal.NOT_HELD: "it was back in the queue",
     Refusal.STALE: "it had changed since that card was drawn",
-    Refusal.WRONG_STATE: "it was not the moment for it",
+    Refusal.WRONG_STATE: "it was in another state",
     Refusal.LEASE_ENDED: "the lease had ended",
     Refusal.NOT_A_MEMBER: "only members of the queue's channel may claim",
     Refusal.BOT: "bots may not claim",
@@ -85,6 +87,18 @@ def reply(outcome: Outcome, card: str | None = None) -> str:
             assert_never(outcome.verdict)
 
 
+def not_stored(error: StoreError) -> str:
+    """What a person is told where nothing was written, or only a read failed."""
+    match error:
+        case Busy():
+            why_not, then = "The database was too busy to do this in time.", "Please try again in a moment."
+        case Refused():
+            why_not, then = "The database refused this.", "Please tell the people who run Dibs."
+        case _:
+            why_not, then = "Dibs cannot reach its database just now.", "Please try again in a moment."
+    return f"{why_not} {NOTHING_CHANGED} {then}"
+
+
 def settled(outcome: Outcome, card: str | None = None) -> str:
     """What the person is told once it is known what became of a press that could not be confirmed."""
     if outcome.changed:
@@ -106,9 +120,15 @@ def refused_in_form(outcome: Outcome) -> str:
         case Refusal.HANDOFF_NOTE_MISSING:
             return "Started work needs a handoff note for the next owner. Nothing changed yet."
         case Refusal.ACTION_UNSTATED:
-            return "Say how the external action ended. If you are not sure, choose that you don't know."
+            return (
+                "Say how the external action ended; if you are not sure, choose that you don't know. "
+                "Nothing changed yet."
+            )
         case Refusal.ANSWERS_MISSING:
-            return "An external action was recorded meanwhile. Close this form and press Check again."
+            return (
+                "Each external action needs an answer. If one is not shown here, close this form and press "
+                "Check again. Nothing changed yet."
+            )
         case Refusal.TEXT_MISSING:
             return "Write something here. Nothing changed yet."
         case _:
@@ -118,7 +138,7 @@ def refused_in_form(outcome: Outcome) -> str:
 def _changed(outcome: Outcome) -> str:
     task = outcome.task
     if task is None:
-        return "Done."
+        return "It went through. The card shows how the task stands."
     if outcome.operation in _HAD and task.owner_id != outcome.actor_id:
         # It is told again or late, and somebody else may have the task by now.
         return f"You had {_HAD[outcome.operation]} *{task.name}*. {_now(task)}"
@@ -211,7 +231,7 @@ def _refusal(outcome: Outcome) -> str:
         case Refusal.DATABASE_REFUSED:
             return "The database refused to record this, so it was not done."
         case _:
-            return f"This was not done on {name}, since {why(outcome.why)}."
+            return f"Dibs did not do this on {name}: {why(outcome.why)}."
 
 
 def _next(outcome: Outcome) -> str:
@@ -224,6 +244,10 @@ def _next(outcome: Outcome) -> str:
             return " Press “How did it end?” on the card first."
         case Refusal.NEEDS_CHECK:
             return " Press Check on its card."
+        case Refusal.ALREADY_YOURS:
+            return " Press Start on its card when you begin."
+        case Refusal.NOTHING_WAITING:
+            return " `/queue list` shows who has what."
         case Refusal.DATABASE_REFUSED:
             return " Please tell the people who run Dibs."
         case Refusal.LEASE_ENDED | Refusal.STALE | Refusal.NOT_HELD:
@@ -262,9 +286,9 @@ def _how_it_came_back(task: Task) -> str:
         case EventKind.RELEASED:
             return f"{text.mention(task.last_actor)} already released it {when}"
         case EventKind.CHECKED:
-            return f"{text.mention(task.last_actor)} checked it {when}"
+            return f"it waits for an owner, and {text.mention(task.last_actor)} checked it {when}"
         case _:
-            return "nobody has it"
+            return "it waits for an owner"
 
 
 def _see(card: str | None) -> str:

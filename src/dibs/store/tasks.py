@@ -83,8 +83,10 @@ WHERE t.id = :task_id"""
 HISTORY = sa.text(
     """
 SELECT e.kind, e.actor_id, e.at, e.version_before, e.version_after, e.version_seen, e.why, e.detail,
-       coalesce(n.text, a.description, r.handoff_note, r.comment) AS text
+       coalesce(n.text, a.description, r.comment) AS text, r.handoff_note,
+       CASE WHEN e.kind = 'done' THEN t.resolution END AS resolution
 FROM dibs.event e
+JOIN dibs.task t ON t.id = e.task_id
 LEFT JOIN dibs.task_note n
     ON e.kind = 'noted' AND n.task_id = e.task_id AND n.version = e.version_after
 LEFT JOIN dibs.external_action a

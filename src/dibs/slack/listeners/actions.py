@@ -35,9 +35,9 @@ def register(app: App, front: Front) -> None:
         else:
             try:
                 handler(front, press)
-            except StoreError:
+            except StoreError as error:
                 # Only reads raise: every write of a press comes back as an Outcome.
-                front.outgoing.tell(press.origin, f"Dibs cannot read the task now. {replies.PRESS_AGAIN}")
+                front.outgoing.tell(press.origin, replies.not_stored(error))
         ack()
 
 

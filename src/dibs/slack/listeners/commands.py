@@ -13,7 +13,7 @@ from dibs.domain.queue import Queue
 from dibs.slack import payloads, replies, text
 from dibs.slack.front import Front
 from dibs.slack.ids import Command
-from dibs.slack.payloads import Typed
+from dibs.slack.payloads import Origin, Typed
 from dibs.slack.views import lists, modals
 from dibs.slack.views.card import Message
 from dibs.slack.views.lists import MOST_TASKS
@@ -37,12 +37,10 @@ def register(app: App, front: Front) -> None:
         try:
             answer = _dispatch(front, typed)
         except Lost:
-            again = "/dibs queue" if typed.command == Command.DIBS else Command.QUEUE
-            answer = said(f"We could not confirm this; type `{again} list` before you repeat it.")
-        except StoreError:
-            answer = said(
-                f"Dibs cannot reach its database just now. {replies.NOTHING_CHANGED} Please try again."
-            )
+            look = f"Look at `{_queue_command(typed)} list` before you type it again."
+            answer = said(f"We could not confirm this. {look}")
+        except StoreError as error:
+            answer = said(replies.not_stored(error))
         # An empty object would be shown as such.
         ack(answer) if answer else ack()
 
@@ -72,6 +70,11 @@ def _dispatch(front: Front, typed: Typed) -> Answer:
 def _split(words: str) -> tuple[str, str]:
     first, _, rest = words.strip().partition(" ")
     return first, rest.strip()
+
+
+def _queue_command(typed: Typed) -> str:
+    """How this person types /queue."""
+    return f"{Command.DIBS} queue" if typed.command == Command.DIBS else Command.QUEUE
 
 
 def _not_built(what: str) -> Answer:
@@ -140,12 +143,24 @@ def _next(front: Front, typed: Typed, _rest: str) -> Answer:
     )
     if outcome.unknown:
         front.outgoing.watch(origin, outcome, task_id=0, version=0, queue_id=queues[0].id)
+        return said(
+            "We could not confirm this, and Dibs will tell you what became of it. "
+            f"Look at `{_queue_command(typed)} mine` before you type it again."
+        )
     if outcome.task is None:
         return said(replies.reply(outcome))
     front.outgoing.refresh(outcome.task.id)
-    where = front.queries.card_of(outcome.task.id, deadline=origin.deadline)
-    link = f" {front.outgoing.link_to(*where, words='Its card')}" if where else ""
+    link = _card_link(front, origin, outcome.task.id)
     return said(f"{replies.reply(outcome)}\n> {text.one_line(outcome.task.title, 300)}\n{link}")
+
+
+def _card_link(front: Front, origin: Origin, task_id: int) -> str:
+    try:
+        where = front.queries.card_of(task_id, deadline=origin.deadline)
+    except StoreError:
+        # The claim stands; only the way to its card is not known just now.
+        where = None
+    return front.outgoing.link_to(*where, words="Its card") if where else ""
 
 
 def _create(front: Front, typed: Typed, _rest: str) -> Answer:

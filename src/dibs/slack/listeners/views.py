@@ -43,9 +43,9 @@ def register(app: App, front: Front) -> None:
         except payloads.UnreadableError:
             errors = _anywhere(form, replies.UNREADABLE_FORM)
         except Lost:
-            errors = _anywhere(form, replies.UNKNOWN)
-        except StoreError:
-            errors = _anywhere(form, f"Dibs cannot reach its database just now. {replies.PRESS_AGAIN}")
+            errors = _anywhere(form, replies.UNKNOWN_FORM)
+        except StoreError as error:
+            errors = _anywhere(form, replies.not_stored(error))
         if errors:
             ack(response_action="errors", errors=errors)
         else:
@@ -111,7 +111,10 @@ def _resolve_action(front: Front, form: Submission) -> Errors:
     if action is None:
         return {Field.EXTERNAL_ACTION: "Choose which external action you mean. Nothing changed yet."}
     if status not in set(ActionStatus):
-        return {Field.STATUS: "Say how it ended. If you are not sure, choose that you don't know."}
+        return {
+            Field.STATUS: "Say how it ended; if you are not sure, choose that you don't know. "
+            "Nothing changed yet."
+        }
     outcome = front.transitions.resolve_action(
         *_which(form),
         action,

@@ -25,8 +25,11 @@ def plain(text: str, limit: int) -> Element:
 
 
 def mrkdwn(text: str, limit: int = SECTION_TEXT) -> Element:
-    """Formatted text; what people wrote in it must be escaped already."""
-    return {"type": "mrkdwn", "text": cut_formatted(text, limit)}
+    """Formatted text; what people wrote in it must be escaped already.
+
+    Verbatim, or Slack would make links and mentions of words that look like them.
+    """
+    return {"type": "mrkdwn", "text": cut_formatted(text, limit), "verbatim": True}
 
 
 def section(text: str) -> Block:

@@ -41,9 +41,14 @@ def _line(event: Event) -> str:
             line += f"\nExternal action: {words.EXTERNAL_ANSWER[ExternalAnswer(answer)]}"
     for status in sorted(set((details.get("answers") or {}).values())):
         line += f"\nIt was {words.ACTION_STATUS[ActionStatus(status)]}."
-    for quote in (event.text, details.get("finding")):
+    for title, quote in (
+        ("", event.text),
+        ("\nHandoff note", event.handoff_note),
+        ("\nResolution", event.resolution),
+        ("", details.get("finding")),
+    ):
         if quote:
-            line += f"\n{text.quoted(str(quote), QUOTE)}"
+            line += f"{title}\n{text.quoted(str(quote), QUOTE)}"
     return line
 
 

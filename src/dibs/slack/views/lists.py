@@ -32,7 +32,7 @@ def _line(task: Task) -> str:
     match task.state:
         case State.QUEUED:
             flagged = " · :warning: needs a check" if task.needs_check else ""
-            return f"{name}\nWaiting since {text.moment(task.created_at)}{flagged}"
+            return f"{name}\nWaiting for an owner, added {text.moment(task.created_at)}{flagged}"
         case State.DONE:
             return f"{name}\nDone by {text.mention(task.owner_id)}"
         case _:

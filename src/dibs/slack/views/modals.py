@@ -21,6 +21,9 @@ from dibs.slack.views.elements import (
     text_input,
 )
 
+MOST_ANSWERS = 95
+"""A modal takes a hundred blocks; the others are the task, the advice and the finding."""
+
 
 def release(facts: Facts, metadata: str) -> dict[str, Any]:
     """Hand a task back: why, what the next owner must know, and what became of anything done outside."""
@@ -81,7 +84,7 @@ def check(facts: Facts, metadata: str, *, then_start: bool) -> dict[str, Any]:
     blocks += [
         field(
             f"{ANSWER_PREFIX}{action.id}",
-            text.cut(f"{action.reference(task)}: {action.description}", 500),
+            text.cut(f"{action.reference(task)}: {action.description}", 250),
             radios(
                 [
                     option(status, words.EXTERNAL_ANSWER[ExternalAnswer(status)])
@@ -89,7 +92,7 @@ def check(facts: Facts, metadata: str, *, then_start: bool) -> dict[str, Any]:
                 ]
             ),
         )
-        for action in facts.open_actions[:40]
+        for action in facts.open_actions[:MOST_ANSWERS]
     ]
     blocks.append(
         field(

@@ -1,0 +1,107 @@
+"""Claiming: who may is looked up afresh before anybody is refused for it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from dibs.deadline import Deadline
+from dibs.domain.errors import LookUpFailed, StoreError
+from dibs.domain.outcomes import Outcome, Refusal
+from dibs.domain.task import Standing
+from dibs.service.writes import Press, Writes
+from dibs.store import members
+from dibs.store.guard import Guard
+from dibs.store.operations import LOOKED_UP_AFRESH, claim_of_longest_waiting
+
+_log = logging.getLogger(__name__)
+
+
+class Membership(Protocol):
+    """Where the standing of a person in a queue is looked up afresh."""
+
+    def look_up(self, queue_id: int, user_id: str, deadline: Deadline) -> None:
+        """Bring the person's row in the queue up to date. Raises LookUpFailed."""
+
+
+class Claims:
+    """Carries out claims. Without `membership` the stored standing of a person is final."""
+
+    def __init__(self, guard: Guard, writes: Writes, membership: Membership | None) -> None:
+        self._guard = guard
+        self._writes = writes
+        self._membership = membership
+
+    def claim(self, press: Press) -> Outcome:
+        """Claim the task of `press`."""
+        if self._membership is None:
+            return self._writes.carry_out(press, looked_up=True)
+        outcome = self._writes.carry_out(press, not_final=LOOKED_UP_AFRESH, looked_up=True)
+        if outcome.replayed or outcome.task is None or outcome.why not in LOOKED_UP_AFRESH:
+            return outcome
+        looked_up = self._look_up([outcome.task.queue_id], press)
+        return self._writes.carry_out(press, looked_up=looked_up)
+
+    def claim_next(self, queue_ids: Sequence[int], press: Press) -> Outcome:
+        """Claim the longest waiting task of these queues that the person may claim."""
+        if not queue_ids:
+            return press.refused(Refusal.NOTHING_WAITING)
+        try:
+            if len(queue_ids) > 1:
+                # A task of a queue in which the person is not known yet may have waited longest.
+                self._look_up(self._not_known_yet(queue_ids, press), press)
+            outcome = self._longest_waiting(queue_ids, press)
+            if outcome is not None:
+                return outcome
+            why = self._why_nothing(queue_ids, press)
+            if why is None:
+                outcome, why = self._longest_waiting(queue_ids, press), Refusal.NOTHING_WAITING
+            return outcome or self._writes.refuse_without_task(press, queue_ids[0], why)
+        except StoreError as error:
+            return self._writes.failed(press, error)
+
+    def _longest_waiting(self, queue_ids: Sequence[int], press: Press) -> Outcome | None:
+        parameters = {
+            **press.identity,
+            "queue_ids": list(queue_ids),
+            "version": None,
+            "detail": None,
+            "not_final": [],
+            "looked_up": True,
+        }
+        return self._writes.run(claim_of_longest_waiting(), parameters, press)
+
+    def _why_nothing(self, queue_ids: Sequence[int], press: Press) -> Refusal | None:
+        """Why no task could be claimed; None where a fresh look-up found the person to be eligible."""
+        if Standing.ELIGIBLE in self._standings(queue_ids, press).values():
+            return Refusal.NOTHING_WAITING
+        if not self._look_up(queue_ids, press):
+            return Refusal.MEMBERSHIP_UNKNOWN
+        found = list(self._standings(queue_ids, press).values())
+        if Standing.ELIGIBLE in found:
+            return None
+        return members.REFUSAL[found[0]] if found else Refusal.NOT_A_MEMBER
+
+    def _not_known_yet(self, queue_ids: Sequence[int], press: Press) -> list[int]:
+        known = self._standings(queue_ids, press)
+        return [queue for queue in queue_ids if known.get(queue, Standing.UNVERIFIED) is Standing.UNVERIFIED]
+
+    def _standings(self, queue_ids: Sequence[int], press: Press) -> Mapping[int, Standing]:
+        rows = self._guard.run_once(
+            members.STANDINGS, {"queue_ids": list(queue_ids), "user_id": press.actor_id}, press.deadline
+        )
+        return {row["queue_id"]: Standing(row["standing"]) for row in rows}
+
+    def _look_up(self, queue_ids: Iterable[int], press: Press) -> bool:
+        """Look the person up in each queue. False where that failed in any."""
+        if self._membership is None:
+            return True
+        succeeded = True
+        for queue_id in queue_ids:
+            try:
+                self._membership.look_up(queue_id, press.actor_id, press.deadline)
+            except LookUpFailed as error:
+                _log.warning("could not look up a person's membership: %s", error)
+                succeeded = False
+        return succeeded
