@@ -205,6 +205,13 @@ def test_the_tour_is_closed_opened_and_remembered(visit: Visit) -> None:
     expect(visit.tour.locator("[data-done=true]")).to_have_count(0)
 
 
+def test_the_newest_message_stays_in_sight_whatever_the_tour_takes(visit: Visit) -> None:
+    visit.page.set_viewport_size({"width": 900, "height": 700})
+    for _ in range(2):
+        expect(visit.left.locator("[data-action-id=task_history]").last).to_be_in_viewport(ratio=1)
+        visit.page.locator("[data-toggle=tour]").click()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone_shows_all_of_it_without_scrolling_sideways(visit: Visit, scheme: str) -> None:
     visit.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")

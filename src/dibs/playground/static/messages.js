@@ -17,8 +17,14 @@ export class MessageList {
     this.root = h("div", { class: "messages", role: "log", "aria-live": "off", "aria-label": label, tabindex: 0 });
     // Whoever reads the newest still does when something else on the page takes room or gives it back.
     this.atEnd = true;
-    this.root.addEventListener("scroll", () => (this.atEnd = this.isAtEnd()), { passive: true });
-    new ResizeObserver(() => this.atEnd && this.toEnd()).observe(this.root);
+    this.height = 0;
+    this.root.addEventListener("scroll", () => {
+      if (this.height === this.root.clientHeight) this.atEnd = this.isAtEnd();
+    }, { passive: true });
+    new ResizeObserver(() => {
+      this.height = this.root.clientHeight;
+      if (this.atEnd) this.toEnd();
+    }).observe(this.root);
   }
 
   forget() {
