@@ -22,11 +22,16 @@ Json = dict[str, Any]
 
 
 def manifest(
-    *scopes: str, events: tuple[str, ...] = (), interactive: bool = True, escape: bool = False
+    *scopes: str,
+    events: tuple[str, ...] = (),
+    interactive: bool = True,
+    escape: bool = False,
+    home: bool = False,
 ) -> Json:
     return {
         "display_information": {"name": "Tiny"},
         "features": {
+            "app_home": {"home_tab_enabled": home},
             "slash_commands": [{"command": "/tiny", "description": "Tiny", "should_escape": escape}],
             "shortcuts": [
                 {"callback_id": "make", "name": "Make", "description": "Make one", "type": "global"},
@@ -102,10 +107,19 @@ def test_every_answer_tells_what_was_granted(slack: SlackStandIn, client: WebCli
 def test_some_methods_need_no_scope(
     slack: SlackStandIn, client: WebClient, support: Channel, posted: str, amal: Person
 ) -> None:
-    slack.install(manifest())
+    slack.install(manifest(home=True))
     assert client.auth_test()["ok"]
     assert client.chat_getPermalink(channel=support.id, message_ts=posted)["ok"]
     assert client.views_publish(user_id=amal.id, view={"type": "home", "blocks": card()})["ok"]
+
+
+def test_a_home_tab_that_is_not_enabled_takes_no_view(
+    slack: SlackStandIn, client: WebClient, amal: Person
+) -> None:
+    slack.install(manifest())
+    with pytest.raises(SlackApiError, match="not_enabled"):
+        client.views_publish(user_id=amal.id, view={"type": "home", "blocks": card()})
+    assert slack.home(amal.id) is None
 
 
 # What a manifest must say

@@ -154,6 +154,7 @@ RULES: dict[str, tuple[str, ...]] = {
     "a command that is not registered is not valid": (
         "install::test_a_command_that_is_not_registered_is_not_valid",
     ),
+    "no Home tab, no view in it": ("install::test_a_home_tab_that_is_not_enabled_takes_no_view",),
     "no interactivity, no presses": ("install::test_without_interactivity_a_press_goes_nowhere",),
     "only the shortcuts of the manifest": ("install::test_shortcuts_are_those_of_the_manifest",),
     "only the events that were subscribed to": ("install::test_events_are_told_only_to_who_subscribed",),

@@ -47,7 +47,15 @@ class Code:
 class App:
     """One app, installed in one workspace or in several."""
 
-    def __init__(self, clock: Clock, sockets: Sockets, app_token: str | None) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        sockets: Sockets,
+        app_token: str | None,
+        *,
+        base: Callable[[], str],
+        happened: Callable[[World, Json], None],
+    ) -> None:
         self.app_id = APP_ID
         self.clock = clock
         self.sockets = sockets
@@ -60,8 +68,8 @@ class App:
         self.client_secret = secrets.token_hex(16)
         self.grants: dict[str, Grant] = {}
         self.codes: dict[str, Code] = {}
-        self.on_event: Callable[[World, Json], None] = lambda _world, _event: None
-        self.base: Callable[[], str] = str
+        self.base = base
+        self._happened = happened
 
     def add_grant(self, token: str, world: World, scopes: frozenset[str] | None = None) -> Grant:
         """Let a token be used for a workspace."""
@@ -93,7 +101,7 @@ class App:
                 if world.bot_user_id in channel.members and not channel.is_im:
                     channel.members.remove(world.bot_user_id)
             world.changed()
-        self.on_event(world, {"type": "tokens_revoked", "tokens": {"oauth": [], "bot": [world.bot_user_id]}})
+        self._happened(world, {"type": "tokens_revoked", "tokens": {"oauth": [], "bot": [world.bot_user_id]}})
 
     def hears(self, event: Json) -> bool:
         """Whether the app is told of an event; without a manifest it is told everything."""

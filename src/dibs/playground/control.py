@@ -142,7 +142,10 @@ def _advance(slack: SlackStandIn, value: object) -> Callable[[], object]:
 
 
 def _rate_limits(slack: SlackStandIn, value: object) -> Callable[[], object]:
-    return lambda: setattr(slack, "rate_limits", value is True)
+    def switched() -> None:
+        slack.rate_limits = value is True
+
+    return switched
 
 
 def _connections(slack: SlackStandIn, value: object) -> Callable[[], object]:

@@ -6,7 +6,7 @@ import json
 import secrets
 import threading
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from starlette.applications import Starlette
 
@@ -39,8 +39,6 @@ Json = dict[str, Any]
 
 Outcome = TypeVar("Outcome")
 
-LOOK_EVERY: Final = 0.01
-
 
 class SlackStandIn(Workspace):
     """A stand-in for Slack on this machine, reachable on loopback only.
@@ -70,15 +68,13 @@ class SlackStandIn(Workspace):
         self._bot = Bot(signing_secret, answer_within)
         connections = Connections()
         self.sockets = Sockets(APP_ID, self.clock, connections.cut)
-        self.app = App(self.clock, self.sockets, app_token)
-        self.app.base = lambda: self._base
+        self.app = App(self.clock, self.sockets, app_token, base=lambda: self._base, happened=self._happened)
         self._way = WatchedDelivery(self._bot, self.sockets, lambda: self.app.socket_mode, self.traffic)
         self.faults = self._way.faults
         world = World(self.clock, bot_name)
         super().__init__(world, Interactions(world, self.app, self._way, lambda: f"{self._base}hooks/"))
         self.app.add_grant(bot_token, world)
         self.workspaces: dict[str, Workspace] = {world.team_id: self}
-        self.app.on_event = self._happened
         bot_routes = BotRoutes(self.app, self.workspaces, self.faults, connections)
         self.tour = Tour(self.world)
         self._page = PageRoutes(self)

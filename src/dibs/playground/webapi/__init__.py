@@ -63,4 +63,6 @@ def answer(app: App, name: str, token: str, params: Json) -> Json:
             app.limits.count(world.team_id, name, args.text("channel"))
         if grant.scopes is not None:
             scopes.check(world, grant.scopes, name, args)
+        if name == "views.publish" and app.manifest and not app.manifest.home_tab:
+            raise ApiError("not_enabled")
         return {"ok": True, **METHODS[name](world, args)}
