@@ -245,6 +245,24 @@ def test_events_are_told_only_to_who_subscribed(
     assert len(raw.requests) == 2
 
 
+def test_a_bot_that_subscribed_to_messages_hears_of_its_own(
+    quick: SlackStandIn,
+    raw: RawBot,
+    people: tuple[Person, Channel],
+    client_of: Callable[[SlackStandIn], WebClient],
+) -> None:
+    _, channel = people
+    quick.install(manifest("chat:write", "channels:history", events=("message.channels",)))
+    client_of(quick).chat_postMessage(channel=channel.id, text="my own")
+    quick.wait_until(lambda: raw.requests)
+    event = json.loads(raw.requests[0][1])["event"]
+    assert (event["text"], event["bot_id"], event["user"]) == ("my own", quick.bot_id, quick.bot_user_id)
+    quick.install(manifest("chat:write"))
+    client_of(quick).chat_postMessage(channel=channel.id, text="unheard")
+    quick.say(people[0].id, channel.id, "unheard")
+    assert len(raw.requests) == 1
+
+
 def test_other_events_of_a_channel_and_of_people(
     quick: SlackStandIn, raw: RawBot, people: tuple[Person, Channel]
 ) -> None:

@@ -107,6 +107,11 @@ class App:
         """Whether the app is told of an event; without a manifest it is told everything."""
         return self.manifest is None or self.manifest.hears(event)
 
+    def said(self, world: World, event: Json) -> None:
+        """Tell the app of a message of its own, if its manifest asks for messages."""
+        if self.manifest and self.manifest.hears(event):
+            self._happened(world, event)
+
     def installed_in(self, world: World) -> bool:
         """Whether a workspace has the app."""
         return bool(self.grants_of(world))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dibs.playground.errors import ApiError
+from dibs.playground.payloads import message_event
 from dibs.playground.webapi import app_methods, chat, conversations, people, scopes, user_groups, view_methods
 from dibs.playground.webapi.arguments import Arguments
 
@@ -65,4 +66,8 @@ def answer(app: App, name: str, token: str, params: Json) -> Json:
             scopes.check(world, grant.scopes, name, args)
         if name == "views.publish" and app.manifest and not app.manifest.home_tab:
             raise ApiError("not_enabled")
-        return {"ok": True, **METHODS[name](world, args)}
+        told = METHODS[name](world, args)
+        if name == "chat.postMessage":
+            # A bot that subscribed to messages hears of its own, too, and must know them.
+            app.said(world, message_event(world.channels[told["channel"]], told["message"]))
+        return {"ok": True, **told}
