@@ -108,10 +108,11 @@ def set_the_scene(slack: SlackStandIn, bot: Bot) -> None:
     slack.tour.begin(_TOUR)
 
 
-def _end_leases(bot: Bot, queue_id: int) -> None:
+def _end_leases(bot: Bot, queue_id: int) -> str:
     try:
-        bot.sweep.end_leases(queue_id)
+        ended = bot.sweep.end_leases(queue_id)
         bot.sweep.sweep_once()
         bot.delivery.deliver_once()
     except StoreError as error:
         raise RuntimeError(f"the database did not do it: {error}") from error
+    return "" if ended else "Nobody has a task, so there was no lease that could end. Claim one first."

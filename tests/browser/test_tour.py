@@ -212,6 +212,21 @@ def test_the_newest_message_stays_in_sight_whatever_the_tour_takes(visit: Visit)
         visit.page.locator("[data-toggle=tour]").click()
 
 
+def test_a_lever_that_moves_nothing_says_so(visit: Visit) -> None:
+    visit.tour.locator("[data-tour-step='2']").click()
+    visit.tour.locator("[data-lever]").click()
+    expect(visit.page.locator("#notice")).to_contain_text("Nobody has a task")
+    visit.button(visit.left, "claim").click()
+    expect(visit.page.locator("#notice")).to_be_hidden()
+
+
+def test_a_skip_link_leads_past_the_tools(visit: Visit) -> None:
+    visit.page.keyboard.press("Tab")
+    expect(visit.page.get_by_role("link", name="To the messages")).to_be_focused()
+    visit.page.keyboard.press("Enter")
+    expect(visit.left.get_by_role("log", name="Messages")).to_be_focused()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone_shows_all_of_it_without_scrolling_sideways(visit: Visit, scheme: str) -> None:
     visit.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")

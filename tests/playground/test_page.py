@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -206,13 +207,29 @@ def test_a_modal_may_be_what_a_step_waits_for(slack: SlackStandIn, client: WebCl
 def test_levers_are_offered_and_pulled(slack: SlackStandIn) -> None:
     pulled: list[str] = []
 
-    def stuck() -> None:
+    def now() -> str:
+        pulled.append("now")
+        return "It is done."
+
+    def stuck() -> str:
         raise RuntimeError("it is stuck")
 
-    slack.levers = [Lever("Now", "At once.", lambda: pulled.append("now")), Lever("Never", "", stuck)]
+    slack.levers = [Lever("Now", "At once.", now), Lever("Never", "", stuck)]
     offered = json.loads(state(slack, "")[1])["levers"]
     assert offered[0] == {"label": "Now", "explanation": "At once."}
-    assert act(slack, {"kind": "pull_lever", "label": "Now"}) == (200, {"results": [{}]})
+    assert act(slack, {"kind": "pull_lever", "label": "Now"}) == (200, {"results": [{"said": "It is done."}]})
     assert pulled == ["now"]
     assert act(slack, {"kind": "pull_lever", "label": "Never"})[1]["results"] == [{"error": "it is stuck"}]
     assert act(slack, {"kind": "pull_lever", "label": "Gone"})[0] == 409
+
+
+def test_what_the_app_names_is_offered(slack: SlackStandIn) -> None:
+    manifest = json.loads(Path("manifests/slack-http.json").read_text(encoding="utf-8"))
+    slack.commands = [("/queue next", "the next one")]
+    slack.install(manifest)
+    offered = json.loads(state(slack, "")[1])
+    named = [one["command"] for one in manifest["features"]["slash_commands"]]
+    assert [name.strip() for name, _ in offered["commands"]] == ["/queue next", *named]
+    assert all(words for _, words in offered["commands"])
+    shortcuts = [one["callback_id"] for one in manifest["features"].get("shortcuts", [])]
+    assert [one["callback_id"] for one in offered["shortcuts"]] == shortcuts

@@ -37,6 +37,8 @@ def carry_out(slack: SlackStandIn, act: Json) -> Json:
         result = ACTS[act["kind"]](slack, act)()
     except (LookupError, ValueError, TypeError, RuntimeError) as error:
         return {"error": str(error)}
+    if isinstance(result, str):
+        return {"said": result}
     return _outcome(result) if result else {}
 
 
@@ -141,17 +143,13 @@ def _news(slack: SlackStandIn) -> None:
         slack.world.changed()
 
 
-def _pull_lever(slack: SlackStandIn, act: Json) -> Callable[[], Result | None]:
+def _pull_lever(slack: SlackStandIn, act: Json) -> Callable[[], str]:
     label = act["label"]
     lever = next((one for one in slack.levers if one.label == label), None)
     if lever is None:
         msg = f"there is no lever {label!r}"
         raise LookupError(msg)
-
-    def pulled() -> None:
-        lever.run()
-
-    return pulled
+    return lever.run
 
 
 def _begin_tour(slack: SlackStandIn, act: Json) -> Callable[[], Result | None]:
@@ -165,7 +163,7 @@ def _begin_tour(slack: SlackStandIn, act: Json) -> Callable[[], Result | None]:
     return begun
 
 
-ACTS: Final[dict[str, Callable[[SlackStandIn, Json], Callable[[], Result | None]]]] = {
+ACTS: Final[dict[str, Callable[[SlackStandIn, Json], Callable[[], Result | str | None]]]] = {
     "press": _press,
     "press_in_view": _press_in_view,
     "write": _write,

@@ -45,12 +45,12 @@ class Step:
 class Lever:
     """Something that the page can do beside what people do, such as moving time on.
 
-    `run` may raise RuntimeError with words for the page.
+    `run` returns words for the page, if there is anything to say, or raises RuntimeError with them.
     """
 
     label: str
     explanation: str
-    run: Callable[[], object]
+    run: Callable[[], str]
 
 
 class Tour:

@@ -69,7 +69,7 @@ async function post(acts) {
     const told = await response.json();
     const results = told.results ?? acts.map(() => ({ error: told.error }));
     const wrong = results.find((result) => result.error);
-    say(wrong ? `That could not be pressed: ${wrong.error}.` : "");
+    say(wrong ? `That could not be pressed: ${wrong.error}.` : (results[0].said ?? ""));
     return results.map((result) => (result.error ? null : result));
   } catch {
     say("The playground does not answer.");

@@ -14,7 +14,7 @@ export class MessageList {
     this.inThread = inThread;
     this.drawn = new Map();
     // What is new is told by the pane's own live region, in a few words; a log would read whole cards again.
-    this.root = h("div", { class: "messages", role: "log", "aria-live": "off", "aria-label": label, tabindex: 0 });
+    this.root = h("div", { class: "messages", role: "log", "aria-live": "off", "aria-label": label, id: inThread ? null : `${pane.side}-messages`, tabindex: 0 });
     // Whoever reads the newest still does when something else on the page takes room or gives it back.
     this.atEnd = true;
     this.height = 0;
