@@ -2,7 +2,7 @@
 
 This table is the one place that says so. The store builds its conditional writes from it, the README
 shows it (`python -m dibs.domain.transitions` prints it), and the tests walk it. The conditions that
-one operation alone has are named in `also`, in words, and written in SQL in `dibs.store.operations`.
+one operation alone has are named in `also`, in words, and written in SQL in `dibs.store.specials`.
 """
 
 from __future__ import annotations

@@ -136,14 +136,15 @@ task = sa.Table(
     sa.CheckConstraint("version >= 1 AND number >= 1", name="counted_from_one"),
     sa.CheckConstraint(
         " AND ".join(
-            f"({time} {WITHIN_READABLE_TIMES})"
-            for time in ("lease_until", "committed_to", "deadline")
+            f"({time} {WITHIN_READABLE_TIMES})" for time in ("lease_until", "committed_to", "deadline")
         ),
         name="times_readable",
     ),
     sa.CheckConstraint("title <> ''", name="title_given"),
     sa.Index("task_lease_until_idx", "lease_until", postgresql_where=sa.text("lease_until IS NOT NULL")),
-    sa.Index("task_unfinished_idx", "queue_id", "state", "id", postgresql_where=sa.text("state <> 'done'")),
+    sa.Index(
+        "task_unfinished_idx", "queue_id", "created_at", "id", postgresql_where=sa.text("state <> 'done'")
+    ),
     sa.Index("task_owner_idx", "owner_id", postgresql_where=sa.text("lease_until IS NOT NULL")),
 )
 

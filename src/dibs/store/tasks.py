@@ -49,8 +49,14 @@ TASK_BY_ID = sa.text(f"{_TASKS} WHERE t.id = :task_id")
 TASK_BY_NAME = sa.text(f"{_TASKS} WHERE q.workspace = :workspace AND q.key = :key AND t.number = :number")
 
 UNFINISHED_OF_QUEUES = sa.text(
-    f"{_TASKS} WHERE t.queue_id = ANY(:queue_ids) AND t.state <> 'done' "
-    "ORDER BY t.queue_id, t.created_at, t.id LIMIT :most"
+    f"""
+SELECT {_COLUMNS}, q.key AS queue_key
+FROM dibs.queue q CROSS JOIN LATERAL (
+    SELECT * FROM dibs.task t WHERE t.queue_id = q.id AND t.state <> 'done'
+    ORDER BY t.created_at, t.id LIMIT :most
+) t
+WHERE q.id = ANY(:queue_ids)
+ORDER BY q.id, t.created_at, t.id LIMIT :most"""
 )
 
 OWNED_BY = sa.text(

@@ -265,7 +265,7 @@ def upgrade() -> None:
     op.create_index(
         "task_unfinished_idx",
         "task",
-        ["queue_id", "state", "id"],
+        ["queue_id", "created_at", "id"],
         unique=False,
         schema="dibs",
         postgresql_where=sa.text("state <> 'done'"),
