@@ -230,6 +230,40 @@ def test_an_answer_url_that_is_used_up_falls_back_to_the_web_api(office: Office)
     assert office.slack.calls_to("chat.postEphemeral")
 
 
+def test_an_answer_of_which_no_word_came_back_is_not_said_twice(office: Office) -> None:
+    card = office.add_task()
+    _settled(office)
+    # The answer arrives and so does the redrawn card; that they did is lost on the way back.
+    office.slack.faults.fail_next("response_url", lose_answer=True, times=2)
+    office.press("Amal", card, "claim")
+    _at(office, card, 2)
+    office.hears("Amal", "*SUP-1* is yours")
+    office.wait(lambda: office.slack.calls_to("chat.update"))
+    _settled(office)
+    assert len(office.heard("Amal")) == 1
+    assert office.slack.calls_to("chat.postEphemeral") == []
+
+
+def test_a_queue_in_an_archived_channel_shows_its_card_at_the_next_change_once_it_is_back(
+    office: Office,
+) -> None:
+    card = office.add_task()
+    _settled(office)
+    office.press("Amal", card, "claim")
+    _at(office, card, 2)
+    _settled(office)
+    office.slack.archive(office.channel.id)
+    office.end_lease()
+    office.sweep()
+    assert office.rows("SELECT disabled FROM dibs.card") == [{"disabled": "is_inactive"}]
+    with office.slack.world.lock:
+        office.slack.world.channels[office.channel.id].is_archived = False
+    office.bot.delivery.deliver_once()
+    assert '"version":2' in str(office.card(card)["blocks"])
+    assert "*SUP-1* is yours" in office.type("Bilal", "next")
+    _at(office, card, 4)
+
+
 @pytest.mark.parametrize("error", ["edit_window_closed", "cant_update_message"])
 def test_a_card_that_can_no_longer_be_changed_is_posted_anew(office: Office, error: str) -> None:
     card = office.add_task()

@@ -1,0 +1,53 @@
+"""However much waits to be sent, Dibs holds no more than it can, and stops soon."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+import pytest
+from tests.support.bot import Office
+
+from dibs.slack import outgoing
+
+
+def test_a_backlog_has_an_end_and_what_exceeds_it_is_dropped_and_logged(
+    office: Office, caplog: pytest.LogCaptureFixture
+) -> None:
+    let_go = threading.Event()
+    done: list[int] = []
+
+    def job() -> None:
+        assert let_go.wait(20)
+        done.append(1)
+
+    many = outgoing._MOST_WAITING + 50  # noqa: SLF001
+    for _ in range(many):
+        office.bot.outgoing.submit(job)
+    let_go.set()
+    dropped = len([record for record in caplog.records if "was dropped" in record.getMessage()])
+    assert dropped >= 50
+    office.wait(lambda: len(done) == many - dropped)
+    office.bot.outgoing.submit(lambda: done.append(2))
+    office.wait(lambda: done[-1] == 2)
+
+
+def test_a_stop_sends_what_it_can_in_a_few_seconds_and_drops_the_rest(
+    office: Office, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    done: list[int] = []
+
+    def job() -> None:
+        time.sleep(0.5)
+        done.append(1)
+
+    for _ in range(100):
+        office.bot.outgoing.submit(job)
+    started = time.monotonic()
+    office.bot.close()
+    assert time.monotonic() - started < outgoing._LAST_JOBS_SECONDS + 3  # noqa: SLF001
+    assert 6 <= len(done) < 100
+    (dropped,) = [record for record in caplog.records if "are dropped" in record.getMessage()]
+    assert str(100 - len(done)) in dropped.getMessage()
