@@ -58,6 +58,7 @@ function disarm({ keep = false } = {}) {
 
 /** Carry out what nobody in a pane does, such as pulling a lever. */
 async function alone(what, node) {
+  for (const pane of panes) pane.hidePeek();
   return (await post([{ what, node }]))[0];
 }
 

@@ -116,9 +116,7 @@ export class Pane {
   }
 
   act(what, node, label) {
-    // Whoever acts again has read the last answer, or has no need to.
-    this.peeked = null;
-    this.checkPeek();
+    this.hidePeek();
     return this.send(this, { user: this.user, channel: this.channel, ...what }, node, label);
   }
 
@@ -219,6 +217,12 @@ export class Pane {
     const found = this.peeked && this.list.find(this.peeked);
     if (!found || this.list.sees(found)) this.peeked = null;
     this.peek.hidden = !this.peeked;
+  }
+
+  /** Whoever acts again has read the last answer, or has no need to; and soon it may be true no longer. */
+  hidePeek() {
+    this.peeked = null;
+    this.checkPeek();
   }
 
   showPeeked() {
