@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from slack_bolt import BoltRequest
 from tests.support import bodies
 from tests.support.bot import Office
 from tests.support.holders import Pressed
 
-from dibs.playground import Person
+from dibs.deadline import Deadline
+from dibs.playground import Person, payloads
 
 
 def _standing(office: Office, person: Person) -> str | None:
@@ -225,3 +229,32 @@ def test_an_event_that_the_database_could_not_take_is_made_up_for(office: Office
     assert _standing(office, nina) is None
     office.bot.membership.catch_up()
     office.wait(lambda: _standing(office, nina) in {"eligible", "unverified"})
+
+
+def test_an_event_whose_time_is_up_when_its_turn_comes_is_made_up_for(office: Office) -> None:
+    office.verify_members()
+    nina = _newcomer(office)
+    _silently(office, nina, joins=True)
+    told = {"type": "member_joined_channel", "user": nina.id, "channel": office.channel.id}
+    with office.slack.world.lock:
+        body = payloads.event(office.slack.world, told)
+    app = office.bot.http._app  # noqa: SLF001 - a request that has waited long enough can hardly be made
+    assert app is not None
+    late = {"deadline": Deadline.after(0)}
+    assert app.dispatch(BoltRequest(mode="socket_mode", body=body, context=late)).status == 200
+    assert _standing(office, nina) is None
+    office.bot.membership.catch_up()
+    office.wait(lambda: _standing(office, nina) in {"eligible", "unverified"})
+
+
+def test_a_join_that_arrives_again_after_the_leave_lets_nobody_in(office: Office) -> None:
+    nina = _newcomer(office)
+    office.slack.join(nina.id, office.channel.id)
+    joined = next(sent for sent in office.slack.traffic.sent if "member_joined" in str(sent.payload))
+    office.slack.leave(nina.id, office.channel.id)
+    assert office.slack.send_raw(
+        json.dumps(joined.payload).encode(), {"Content-Type": "application/json"}
+    ).good
+    assert _standing(office, nina) == "left"
+    office.verify_members()
+    assert _standing(office, nina) == "left"

@@ -19,7 +19,6 @@ from dibs.store.engine import BACKGROUND, make_engine
 from dibs.wiring import build
 
 # The package needs it; an environment that was made before it did has everything else to test.
-pytest.importorskip("wsproto")
 
 APP_TOKEN = "xapp-1-an-app-token"  # noqa: S105 - the tests' own
 PEOPLE = ("Amal", "Bilal", "Hana", "Sue")
@@ -142,12 +141,17 @@ def test_time_that_a_request_spent_waiting_for_its_turn_counts(
     with holder(database_url) as somebody, holder(database_url) as another:
         somebody.do(LOCK, id=office.task()["id"])
         another.do("LOCK TABLE dibs.queue_member IN SHARE MODE")
-        pressed = Pressed(lambda: office.press("Amal", card, "claim"))
+        presses = [
+            Pressed(lambda name=name: office.press(name, card, "claim"))  # type: ignore[misc]
+            for name in PEOPLE[:3]
+        ]
         wait_for_waiters(database_url)
+        office.wait(lambda: office.bot.socket and office.bot.socket._unanswered == 3)  # noqa: SLF001
         joined = office.slack.join(nina.id, office.channel.id)
-        assert pressed.answer().status == 200
+        results = [press.answer() for press in presses]
     assert joined is not None
-    assert (joined.status, joined.seconds < 3) == (200, True)
+    for result in (*results, joined):
+        assert (result.status, result.seconds < 3) == (200, True)
 
 
 def test_answers_that_are_on_their_way_go_out_before_the_connection_is_closed(
