@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 from tests.support.bot import SECRET, TOKEN, Office, open_office
 
 from dibs.config import Settings
@@ -81,7 +80,6 @@ def test_within_slacks_rate_limits(database_url: str) -> None:
 
 
 def test_over_socket_mode(database_url: str) -> None:
-    pytest.importorskip("wsproto")
     with office_on_socket(database_url) as office:
         office.slack.install(manifest("slack-socket.json"))
         assert office.bot.socket

@@ -10,15 +10,14 @@ from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
 from slack_sdk.socket_mode.builtin import SocketModeClient
 from slack_sdk.socket_mode.response import SocketModeResponse
+
+# The package needs it; an environment that was made before it did has everything else to test.
+from tests.playground.raw_socket import APP_TOKEN, RawSocket, connected, link
 from tests.playground.tiny_bot import SECRET, TOKEN, TinyBot, card, release_modal
 from tests.support.slack import request
 
 from dibs.playground import SlackStandIn
 from dibs.playground.sockets import MOST_CONNECTIONS
-
-# The package needs it; an environment that was made before it did has everything else to test.
-pytest.importorskip("wsproto")
-from tests.playground.raw_socket import APP_TOKEN, RawSocket, connected, link
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -225,9 +225,9 @@ def test_an_answer_url_that_is_used_up_falls_back_to_the_web_api(office: Office)
     office.slack.faults.fail_next("response_url", error="used_url", http_status=404, times=2)
     office.press("Amal", card, "claim")
     _at(office, card, 2)
-    assert office.slack.calls_to("chat.update")
+    office.wait(lambda: office.slack.calls_to("chat.update"))
     office.hears("Amal", "*SUP-1* is yours")
-    assert office.slack.calls_to("chat.postEphemeral")
+    office.wait(lambda: office.slack.calls_to("chat.postEphemeral"))
 
 
 def test_an_answer_of_which_no_word_came_back_is_not_said_twice(office: Office) -> None:

@@ -65,7 +65,11 @@ def test_add_list_mine_next_and_help(office: Office, prefix: str) -> None:
     assert "*SUP-1*" in mine
     assert "*SUP-2*" not in mine
     listed = typed("Hana", "list")
-    for words in (f"Claimed · <@{office.id('Amal')}>", f"Claimed · <@{office.id('Bilal')}>", "Waiting for an owner"):
+    for words in (
+        f"Claimed · <@{office.id('Amal')}>",
+        f"Claimed · <@{office.id('Bilal')}>",
+        "Waiting for an owner",
+    ):
         assert words in listed
     for words in ("help", "", "nobody knows this"):
         assert "/queue create" in typed("Amal", words)

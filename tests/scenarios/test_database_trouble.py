@@ -65,7 +65,9 @@ def test_fifty_presses_on_a_frozen_database_are_all_answered_in_time_and_in_trut
     crowd.hears("Person01", AWAY)
     opened = crowd.press("Person01", card, "history")
     assert (opened.status, opened.seconds < 0.5) == (200, True)
-    crowd.hears("Person01", "Dibs cannot read the task now. Nothing changed. Please press again.")
+    crowd.hears(
+        "Person01", "Dibs cannot reach its database just now. Nothing changed. Please try again in a moment."
+    )
     typed = crowd.slack.command(crowd.id("Sue"), crowd.channel.id, "/queue", "add Another")
     assert typed.seconds < 0.5
     assert typed.ephemeral is not None
@@ -124,7 +126,7 @@ def test_a_command_on_a_frozen_database_says_how_to_look(
     assert (result.status, result.seconds < 3) == (200, True)
     told = result.ephemeral["text"] if result.ephemeral else ""
     how = f"{command} {words}".removesuffix("add X") + "list"
-    assert told == f"We could not confirm this; type `{how}` before you repeat it."
+    assert told == f"We could not confirm this. Look at `{how}` before you type it again."
     proxy.thaw()
 
     def listed() -> bool:

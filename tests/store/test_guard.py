@@ -19,7 +19,7 @@ from dibs.domain.errors import Busy, Lost, NothingSent, Refused
 from dibs.domain.outcomes import Outcome, Refusal, Verdict
 from dibs.domain.task import State
 from dibs.service.transitions import TransitionService
-from dibs.store.engine import BACKGROUND, PRESS, make_engine
+from dibs.store.engine import PRESS, Timeouts, make_engine
 from dibs.store.guard import Guard
 
 SLACK_SECONDS = 3.0
@@ -285,11 +285,13 @@ def test_a_write_that_is_still_waiting_is_not_settled_as_lost(
 ) -> None:
     """Its transaction may still commit, so the settling waits for it."""
     task = desk.task()
-    engine = make_engine(proxy.url, BACKGROUND, pool_size=4)
+    # The server waits for as long as this test may take on a busy machine.
+    waits = Timeouts(lock_ms=30_000, statement_ms=30_000, idle_in_transaction_ms=30_000)
+    engine = make_engine(proxy.url, waits, pool_size=4)
     patient = TransitionService(engine)
     with holder(database_url) as somebody:
         somebody.do(LOCK, id=task.id)
-        pressed = Pressed(lambda: patient.claim(task.id, AMAL, 1, op_id="op", deadline=Deadline.after(1.2)))
+        pressed = Pressed(lambda: patient.claim(task.id, AMAL, 1, op_id="op", deadline=Deadline.after(2.0)))
         wait_for_waiters(database_url)
         proxy.cut_all()
         outcome = pressed.answer()
