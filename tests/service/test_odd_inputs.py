@@ -181,9 +181,7 @@ def test_answers_for_what_is_not_asked_do_nothing(desk: Desk, service: Transitio
     assert action_statuses(desk, other) == ["in_progress"]
 
 
-def test_a_commitment_that_could_not_be_read_back_is_refused(
-    desk: Desk, service: TransitionService
-) -> None:
+def test_a_commitment_that_could_not_be_read_back_is_refused(desk: Desk, service: TransitionService) -> None:
     task = place(desk, State.CLAIMED)
     last = datetime(9999, 12, 31, 23, 59, tzinfo=timezone(-timedelta(hours=12)))
     outcome = service.commit(task.id, AMAL, task.version, last, op_id="op")
