@@ -32,8 +32,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     asked = _parser().parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    for chatty in ("apscheduler", "alembic", "waitress.queue", "slack_bolt", "dibs.slack.bolt"):
+    for chatty in ("apscheduler", "alembic", "waitress.queue", "slack_bolt"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+    # Bolt warns of a token in the environment that it does not use.
+    logging.getLogger("dibs.slack.bolt").setLevel(logging.ERROR)
     # What goes wrong with a request to Slack is told by the one who sent it.
     logging.getLogger("slack_sdk").setLevel(logging.CRITICAL)
     stopped = _stop_on_signals()

@@ -150,7 +150,7 @@ def _remembering(connections: Connections) -> type[H11Protocol]:
 
 def _remembering_sockets(connections: Connections) -> type[asyncio.Protocol]:
     # Only Socket Mode needs this library, so nobody waits for it otherwise.
-    from uvicorn.protocols.websockets.wsproto_impl import WSProtocol  # noqa: PLC0415
+    from uvicorn.protocols.websockets.wsproto_impl import WSProtocol  # noqa: PLC0415 - see above
 
     class Remembering(WSProtocol):
         """Takes a connection over from HTTP, and tells when it has closed."""

@@ -52,7 +52,7 @@ class Guard:
         self._watchdog = _Watchdog()
         self._lock = threading.Lock()
         self._away = False
-        self._closed = False
+        self.closed = False
         self._when_back: list[Callable[[], None]] = []
 
     @property
@@ -62,7 +62,7 @@ class Guard:
 
     def close(self) -> None:
         """Stop looking for a database that is away. What runs now still ends by its deadline."""
-        self._closed = True
+        self.closed = True
 
     def call_when_back(self, callback: Callable[[], None]) -> None:
         """Have `callback` called, in a thread of the guard's, each time the database answers again."""
@@ -151,13 +151,15 @@ class Guard:
             target=_probe_until_back, args=[weakref.ref(self)], name="dibs-database-probe", daemon=True
         ).start()
 
-    def _came_back(self) -> None:
+    def came_back(self) -> None:
+        """Let presses through again, and tell who asked to be told."""
         self._away = False
         _log.warning("the database answers again")
         for callback in self._when_back:
             callback()
 
-    def _probe(self) -> bool:
+    def probe(self) -> bool:
+        """Whether the database answers now, within a second."""
         try:
             with self._engine.connect() as connection:
                 with self._watchdog.watching(connection, Deadline.after(_PROBE_SECONDS)):
@@ -173,14 +175,14 @@ class Guard:
 
 def _probe_until_back(reference: weakref.ref[Guard]) -> None:
     """Probe until the database answers, or until nobody would use it any more."""
-    while (guard := reference()) is not None and not guard._closed:  # noqa: SLF001 - it is the guard's thread
+    while (guard := reference()) is not None and not guard.closed:
         try:
-            answers = guard._probe()  # noqa: SLF001
+            answers = guard.probe()
         except Exception:  # noqa: BLE001 - whatever went wrong, a probe that ends would leave it away for ever
             _log.exception("the database could not be probed")
             answers = False
         if answers:
-            guard._came_back()  # noqa: SLF001
+            guard.came_back()
             return
         del guard
         time.sleep(_PROBE_EVERY_SECONDS)
