@@ -57,6 +57,7 @@ class Outgoing:
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="dibs-outgoing")
         self._jobs: set[Future[None]] = set()
         self._unsettled: list[Unsettled] = []
+        self._dropped = 0
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -73,11 +74,16 @@ class Outgoing:
         self._pool.shutdown(wait=True)
 
     def submit(self, job: Callable[[], object]) -> None:
-        """Have `job` done soon, on another thread; it is dropped, and that logged, where too many wait."""
+        """Have `job` done soon, on another thread. It is dropped where too many wait, and that is logged."""
         with self._lock:
             if len(self._jobs) >= _MOST_WAITING:
-                _log.warning("%d messages wait to be sent already; %s was dropped", _MOST_WAITING, job)
+                if not self._dropped:
+                    _log.warning("%d messages wait to be sent; for now more are dropped", _MOST_WAITING)
+                self._dropped += 1
                 return
+            if self._dropped and len(self._jobs) < _MOST_WAITING // 2:
+                _log.warning("%d messages were dropped; the cards among them are sent later", self._dropped)
+                self._dropped = 0
             try:
                 waiting = self._pool.submit(_logged, job)
             except RuntimeError:
