@@ -91,7 +91,7 @@ def run_playground(settings: Settings, stopped: threading.Event) -> None:
 @contextlib.contextmanager
 def _database(settings: Settings) -> Iterator[tuple[str, Callable[[], object] | None]]:
     """Yield the database's URL, and what starts it again should it die, where that is up to Dibs."""
-    if settings.database_url:
+    if not settings.embedded_database:
         yield settings.database_url, None
         return
     # The playground has a folder of its own, so that its tasks never turn up in a real installation.

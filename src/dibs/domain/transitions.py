@@ -78,6 +78,11 @@ class Rule:
     also: str = ""
 
     @property
+    def from_states(self) -> tuple[State, ...]:
+        """The states that it may start from, in the order of a task's life."""
+        return tuple(state for state in State if state in self.sources)
+
+    @property
     def rejection(self) -> str:
         """The kind of the event that records a refusal."""
         return f"{self.operation}_rejected"
@@ -122,7 +127,7 @@ def as_markdown() -> str:
         "|---|---|---|---|---|---|---|",
     ]
     for rule in RULES.values():
-        sources = ", ".join(state for state in State if state in rule.sources)
+        sources = ", ".join(rule.from_states)
         cells = (
             rule.operation,
             sources,

@@ -17,7 +17,6 @@ _SLACK_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _LONGEST_OP_ID = 400
 _MOST_DIGITS = 20
 _LARGEST_ID = 2**63 - 1
-_NAME = re.compile(r"([A-Za-z][A-Za-z0-9]{1,9})-([0-9]{1,9})")
 
 Payload = Mapping[str, Any]
 
@@ -187,12 +186,6 @@ def submission(body: Payload, deadline: Deadline) -> Submission:
         blocks=inputs or tuple(values),
         _values=values,
     )
-
-
-def task_name(written: str) -> tuple[str, int] | None:
-    """The key and the number in a name such as SUP-12, however it is written; None where it is no name."""
-    match = _NAME.fullmatch(written.strip())
-    return (match.group(1).upper(), int(match.group(2))) if match else None
 
 
 def id_in(value: str | None) -> int | None:

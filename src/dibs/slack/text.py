@@ -68,8 +68,7 @@ def mention(user_id: str | None) -> str:
 
 def moment(at: datetime, form: str = "{date_short_pretty}, {time}") -> str:
     """A time in the reader's own zone; where that cannot be shown, in UTC, and it says so."""
-    fallback = at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return f"<!date^{int(at.timestamp())}^{form}|{fallback}>"
+    return f"<!date^{int(at.timestamp())}^{form}|{plain_moment(at)}>"
 
 
 def plain_moment(at: datetime) -> str:

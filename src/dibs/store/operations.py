@@ -32,6 +32,7 @@ from dibs.domain.task import Standing, State
 from dibs.domain.transitions import RULES, Lease, Operation, Rule, Who
 from dibs.store.members import REFUSAL
 from dibs.store.specials import SPECIALS, Condition, with_types
+from dibs.store.tables import sql_list
 
 TASK_COLUMNS = (
     "id, queue_id, number, title, details, state, owner_id, lease_until, version, needs_check, "
@@ -61,7 +62,6 @@ _STALE: Condition = (
 
 def _who_and_when(rule: Rule) -> list[Condition]:
     """The conditions that the rule's row in the table stands for, in the order in which they are told."""
-    sources = ", ".join(f"'{state}'" for state in State if state in rule.sources)
     conditions: list[Condition] = [(Refusal.ALREADY_DONE, f"s.state = '{State.DONE}'")]
     match rule.who:
         case Who.ELIGIBLE_MEMBER:
@@ -86,7 +86,7 @@ def _who_and_when(rule: Rule) -> list[Condition]:
                 (Refusal.HELD, "s.owner_id <> :actor"),
                 _STALE,
             ]
-    conditions.append((Refusal.WRONG_STATE, f"s.state NOT IN ({sources})"))
+    conditions.append((Refusal.WRONG_STATE, f"s.state NOT IN ({sql_list(rule.from_states)})"))
     if rule.lease in (Lease.CURRENT, Lease.RENEWED):
         conditions.append((Refusal.LEASE_ENDED, "s.lease_until <= s.clock"))
     return conditions

@@ -15,12 +15,12 @@ import sqlalchemy as sa
 from dibs.domain.outcomes import Refusal
 from dibs.domain.task import OPEN_STATUSES, ExternalAnswer, Reason, State
 from dibs.domain.transitions import Operation
-from dibs.store.tables import WITHIN_READABLE_TIMES
+from dibs.store.tables import WITHIN_READABLE_TIMES, sql_list
 
 Condition = tuple[Refusal, str]
 """A refusal, and the SQL on the row `s` that is true where it applies."""
 
-_OPEN = ", ".join(f"'{status}'" for status in sorted(OPEN_STATUSES))
+_OPEN = sql_list(sorted(OPEN_STATUSES))
 _OPEN_ACTION = f"SELECT FROM dibs.external_action a WHERE a.task_id = s.id AND a.status IN ({_OPEN})"
 _THE_ACTION = "SELECT FROM dibs.external_action a WHERE a.task_id = s.id AND a.id = :action_id"
 _UNANSWERED = f"EXISTS ({_OPEN_ACTION} AND NOT jsonb_exists(CAST(:answers AS jsonb), CAST(a.id AS text)))"

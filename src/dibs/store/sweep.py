@@ -7,11 +7,12 @@ import sqlalchemy as sa
 from dibs.domain.task import State
 from dibs.domain.transitions import RULES, Operation
 from dibs.store.operations import TASK_COLUMNS
+from dibs.store.tables import sql_list
 
 BATCH = 250
 
 _RULE = RULES[Operation.EXPIRE]
-_SOURCES = ", ".join(f"'{state}'" for state in State if state in _RULE.sources)
+_SOURCES = sql_list(_RULE.from_states)
 
 # The selection by now() can use the partial index on lease_until; a clock_timestamp() could use none. The
 # UPDATE looks again at the locked row, since the lease may have been renewed before the row was locked.

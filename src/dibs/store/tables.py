@@ -41,8 +41,13 @@ def _time(name: str, *, required: bool = False, clock: bool = False) -> sa.Colum
     )
 
 
+def sql_list(values: Iterable[str]) -> str:
+    """Our own words, such as states, as a list for IN."""
+    return ", ".join(f"'{value}'" for value in values)
+
+
 def _one_of(column: str, values: Iterable[str]) -> str:
-    return f"{column} IN ({', '.join(repr(str(value)) for value in values)})"
+    return f"{column} IN ({sql_list(values)})"
 
 
 def _id() -> sa.Column[int]:

@@ -10,8 +10,9 @@ import sqlalchemy as sa
 
 from dibs.domain.task import OPEN_STATUSES, ActionStatus, ExternalAction, State, Task
 from dibs.store.operations import TASK_COLUMNS
+from dibs.store.tables import sql_list
 
-_OPEN = ", ".join(f"'{status}'" for status in sorted(OPEN_STATUSES))
+_OPEN = sql_list(sorted(OPEN_STATUSES))
 
 
 def as_task(row: sa.RowMapping) -> Task:
