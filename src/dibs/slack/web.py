@@ -6,7 +6,6 @@ No retries of the client's own: a retry after a lost connection could post twice
 from __future__ import annotations
 
 import logging
-import ssl
 import threading
 import time
 from collections.abc import Collection, Iterator
@@ -14,7 +13,6 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 
-from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web import SlackResponse
 from slack_sdk.webhook import WebhookClient
@@ -27,7 +25,7 @@ from dibs.service.delivery import Delivered, Delivery, GivenUp, MessageGone, Try
 from dibs.slack.calls import (
     FAILURES,
     Answered,
-    Calls,
+    Api,
     SlackUnusable,
     error_of,
     is_rate_limit,
@@ -81,25 +79,14 @@ class SlackWeb:
     """Slack, as the services see it: a Directory, a CardSender, and where modals and answers go."""
 
     def __init__(self, token: str, api_url: str, *, names_last_seconds: float = _NAMES_LAST_SECONDS) -> None:
-        self._token = token
-        self._api_url = api_url
-        # One for all: Python 3.11's urllib reads every certificate of the system again for each connection,
-        # which took 25 of the 28 ms of processor time that an answer cost.
-        self._trust = ssl.create_default_context() if api_url.startswith("https:") else None
-        self._calls = Calls()
+        self._api = Api(token, api_url)
         self._wait_until: dict[str, float] = {}
         self._names: dict[str, tuple[str, float]] = {}
         self._names_last = names_last_seconds
         self._lock = threading.Lock()
 
     def _ask(self, method: str, seconds: float, **sent: Any) -> SlackResponse:  # noqa: ANN401 - the client's
-        """Call a method and wait so long for its answer. Raises one of FAILURES."""
-        # The client's time-out is typed as whole seconds and takes fractions just as well.
-        timeout: Any = seconds
-        client = WebClient(
-            token=self._token, base_url=self._api_url, timeout=timeout, ssl=self._trust, retry_handlers=[]
-        )
-        return self._calls.within(seconds, lambda: client.api_call(method, **sent))
+        return self._api.ask(method, seconds, **sent)
 
     def auth_test(self) -> dict[str, Any]:
         """Who the bot is. Raises SlackUnusable where Slack does not know it or does not answer."""
@@ -302,9 +289,9 @@ class SlackWeb:
 
     def _answer(self, answer_url: str, seconds: float, **message: object) -> Answered:
         timeout: Any = max(seconds, _SHORTEST_TIMEOUT_SECONDS)
-        client = WebhookClient(answer_url, timeout=timeout, ssl=self._trust, retry_handlers=[])
+        client = WebhookClient(answer_url, timeout=timeout, ssl=self._api.trust, retry_handlers=[])
         try:
-            response = self._calls.within(timeout, lambda: client.send_dict(dict(message)))
+            response = self._api.calls.within(timeout, lambda: client.send_dict(dict(message)))
         except FAILURES as error:
             _log.warning("an answer got no word back: %s", error_of(error))
             return Answered.UNKNOWN
