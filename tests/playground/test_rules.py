@@ -94,6 +94,26 @@ RULES: dict[str, tuple[str, ...]] = {
         "changes::test_private_messages_and_open_modals_are_gone_after_a_reload",
         "changes::test_a_private_message_that_was_reloaded_away_cannot_be_replaced",
     ),
+    # Files
+    "an upload that cannot be is refused when its URL is asked for": (
+        "files::test_an_upload_that_cannot_be_is_refused_at_once",
+    ),
+    "as many bytes as were announced": ("files::test_another_length_than_was_announced_is_refused",),
+    "an upload URL takes bytes once": ("files::test_an_upload_url_takes_bytes_once_and_a_made_up_one_never",),
+    "an upload is completed once, after its bytes came": (
+        "files::test_an_upload_is_completed_once_and_not_before_its_bytes_came",
+    ),
+    "files are shared only where the bot is": ("files::test_a_file_is_shared_only_where_the_bot_is",),
+    "a thread is in one channel": ("files::test_a_file_is_a_reply_in_a_thread",),
+    "blocks beside a file are checked, too": (
+        "files::test_blocks_stand_with_a_file_unless_there_is_a_comment",
+    ),
+    "a file is read with a token that may read files, or by who sees it": (
+        "files::test_a_bot_reads_a_file_with_its_token_and_is_led_astray_without",
+        "files::test_a_file_goes_into_a_direct_message_and_only_its_person_sees_it",
+        "files::test_a_file_that_is_shared_nowhere_is_nobodys",
+    ),
+    "a deleted file is gone": ("files::test_a_file_is_looked_up_and_deleted",),
     # Triggers, response_urls and modals
     "a trigger_id works once": ("views::test_a_trigger_works_once", "views::test_a_made_up_trigger"),
     "a trigger_id works for three seconds": ("views::test_a_trigger_works_for_three_seconds",),
@@ -149,6 +169,7 @@ RULES: dict[str, tuple[str, ...]] = {
         "install::test_a_method_needs_its_scope",
         "install::test_everything_that_writes_needs_chat_write",
         "install::test_the_scope_goes_by_the_kind_of_conversation",
+        "files::test_files_need_their_scopes",
     ),
     "Dibs' own manifests are enough": ("main_job::test_over_http", "main_job::test_over_socket_mode"),
     "a command that is not registered is not valid": (
@@ -210,11 +231,14 @@ RULES: dict[str, tuple[str, ...]] = {
         "page::test_another_sites_page_cannot_drive_it",
         "socket_mode::test_another_sites_page_gets_no_connection",
         "faults::test_another_sites_form_sets_no_faults",
+        "files::test_an_upload_url_is_for_this_machine_only",
+        "files::test_a_page_in_a_file_is_never_run_here",
     ),
     "Slack's own clients work unchanged": (
         "socket_mode::test_slack_sdks_builtin_client_works_unchanged_and_comes_back",
         "socket_mode::test_bolts_socket_mode_handler_works_unchanged",
         "presses::test_fifty_people_race_and_one_wins",
+        "files::test_slacks_own_client_uploads_a_file_into_a_channel",
     ),
 }
 

@@ -2,6 +2,7 @@
 
 from dibs.playground.bot import Answer
 from dibs.playground.clock import Clock
+from dibs.playground.files import File
 from dibs.playground.interactions import Result
 from dibs.playground.standin import SlackStandIn
 from dibs.playground.tour import Lever, Step, Where
@@ -13,6 +14,7 @@ __all__ = [
     "Channel",
     "Clock",
     "Failure",
+    "File",
     "Lever",
     "Person",
     "Result",

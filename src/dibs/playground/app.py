@@ -107,10 +107,12 @@ class App:
         """Whether the app is told of an event; without a manifest it is told everything."""
         return self.manifest is None or self.manifest.hears(event)
 
-    def said(self, world: World, event: Json) -> None:
-        """Tell the app of a message of its own, if its manifest asks for messages."""
-        if self.manifest and self.manifest.hears(event):
-            self._happened(world, event)
+    def tell_news(self, world: World) -> None:
+        """Tell the app what it brought about itself, if its manifest asks for that. Called under the lock."""
+        news, world.news = world.news, []
+        for event in news:
+            if self.manifest and self.manifest.hears(event):
+                self._happened(world, event)
 
     def installed_in(self, world: World) -> bool:
         """Whether a workspace has the app."""

@@ -11,6 +11,7 @@ from dibs.playground.views import as_json
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dibs.playground.files import File
     from dibs.playground.world import Call, Failure, World
 
 Json = dict[str, Any]
@@ -43,6 +44,19 @@ class Looking:
         with self.world.lock:
             found = [c for c in self.world.channels.values() if c.is_im and user_id in c.members]
             return [copy.deepcopy(message) for channel in found for message in channel.messages.values()]
+
+    def files(self, channel_id: str) -> list[File]:
+        """Return the files shared in a channel or a direct message, in the order they came."""
+        with self.world.lock:
+            shared = [
+                (ts, file)
+                for file in self.world.files.values()
+                for place, ts in file.shares
+                if place == channel_id
+            ]
+            return [
+                copy.deepcopy(file) for _, file in sorted(shared, key=lambda one: one[0]) if not file.deleted
+            ]
 
     def views(self, user_id: str) -> list[Json]:
         """Return the modals that this person has open, the top one last."""

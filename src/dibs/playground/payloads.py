@@ -15,6 +15,9 @@ Json = dict[str, Any]
 
 VERIFICATION_TOKEN = "legacy-verification-token"  # noqa: S105 - Slack still sends one; nothing may rely on it
 
+# Messages about messages, which no client shows.
+HIDDEN = frozenset({"message_changed", "message_deleted"})
+
 
 def common(world: World, kind: str, person: Person) -> Json:
     """Return what every interaction tells: who acted, in which workspace, on which app."""
@@ -147,7 +150,9 @@ def message_event(channel: Channel, message: Json, subtype: str = "") -> Json:
     """Return what a bot is told of a message in a channel."""
     kind = "im" if channel.is_im else "group" if channel.is_private else "channel"
     told = {**copy.deepcopy(message), "type": "message", "channel": channel.id, "channel_type": kind}
-    return told | ({"subtype": subtype, "hidden": True} if subtype else {})
+    if subtype:
+        told["subtype"] = subtype
+    return told | ({"hidden": True} if subtype in HIDDEN else {})
 
 
 def event(world: World, told: Json) -> Json:

@@ -76,7 +76,7 @@ class BotRoutes:
             _log(world, name, params, answer)
             return JSONResponse(answer, status, headers)
 
-        return await self._faulty(world, name, params, request, work)
+        return await self.faulty(world, name, params, request, work)
 
     def _scopes(self, token: str) -> dict[str, str]:
         """Return the header that tells a bot with every answer what it was granted."""
@@ -107,11 +107,12 @@ class BotRoutes:
             _log(world, "response_url", params, {"ok": True})
             return PlainTextResponse("ok")
 
-        return await self._faulty(world, "response_url", params, request, work)
+        return await self.faulty(world, "response_url", params, request, work)
 
-    async def _faulty(
+    async def faulty(
         self, world: World, name: str, params: Json, request: Request, work: Callable[[], Response]
     ) -> Response:
+        """Do the work of a request, unless a fault that waits for it has its way."""
         fault = self._faults.take(name)
         if fault is None:
             return work()

@@ -15,6 +15,7 @@ from dibs.playground.app import App
 from dibs.playground.bot import ANSWER_WITHIN, JSON, Bot, together
 from dibs.playground.clock import Clock
 from dibs.playground.control import ControlRoutes
+from dibs.playground.file_routes import FileRoutes
 from dibs.playground.guard import LoopbackOnly
 from dibs.playground.interactions import Interactions
 from dibs.playground.oauth import OAuthRoutes
@@ -71,17 +72,19 @@ class SlackStandIn(Workspace):
         self.app = App(self.clock, self.sockets, app_token, base=lambda: self._base, happened=self._happened)
         self._way = WatchedDelivery(self._bot, self.sockets, lambda: self.app.socket_mode, self.traffic)
         self.faults = self._way.faults
-        world = World(self.clock, bot_name)
+        world = World(self.clock, bot_name, base=lambda: self._base)
         super().__init__(world, Interactions(world, self.app, self._way, lambda: f"{self._base}hooks/"))
         self.app.add_grant(bot_token, world)
         self.workspaces: dict[str, Workspace] = {world.team_id: self}
         bot_routes = BotRoutes(self.app, self.workspaces, self.faults, connections)
         self.tour = Tour(self.world)
         self._page = PageRoutes(self)
+        file_routes = FileRoutes(self.app, self.workspaces, bot_routes)
         oauth = OAuthRoutes(self.app, self.workspaces)
         control = ControlRoutes(self)
         routes = [
             *bot_routes.routes(),
+            *file_routes.routes(),
             *oauth.routes(),
             *control.routes(),
             *self.sockets.routes(),
@@ -199,7 +202,7 @@ class SlackStandIn(Workspace):
 
     def add_workspace(self, name: str, *, bot_token: str | None = None) -> Workspace:
         """Add another workspace; with a token, the app is installed there already."""
-        world = World(self.clock, self.world.people[self.bot_user_id].name, name)
+        world = World(self.clock, self.world.people[self.bot_user_id].name, name, lambda: self._base)
         acts = Interactions(world, self.app, self._way, lambda: f"{self._base}hooks/")
         if world.team_id in self.workspaces:
             msg = f"there is a workspace {world.team_id} already; the first four letters tell them apart"

@@ -20,6 +20,8 @@ from dibs.playground.clock import Clock
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from dibs.playground.files import File
+
 Json = dict[str, Any]
 
 APP_ID: Final = "A0PLAY"
@@ -147,12 +149,20 @@ class Call:
 class World:
     """Everything that the stand-in remembers."""
 
-    def __init__(self, clock: Clock | None = None, bot_name: str = "Dibs", name: str = "Playground") -> None:
+    def __init__(
+        self,
+        clock: Clock | None = None,
+        bot_name: str = "Dibs",
+        name: str = "Playground",
+        base: Callable[[], str] = str,
+    ) -> None:
         # Ids tell the workspaces apart; the app is the same in each.
         self._mark = re.sub(r"[^A-Z0-9]", "", name.upper())[:4]
         self.clock = clock or Clock()
         self.lock = threading.RLock()
         self.version = 0
+        # The address under which the world is served, once it is.
+        self.base = base
         self.team_id = f"T0{self._mark}"
         self.team_name = name
         self.app_id = APP_ID
@@ -161,6 +171,9 @@ class World:
         self.people: dict[str, Person] = {}
         self.channels: dict[str, Channel] = {}
         self.user_groups: dict[str, UserGroup] = {}
+        self.files: dict[str, File] = {}
+        # What the bot brought about itself and is told of, if it subscribed, once it has its answer.
+        self.news: list[Json] = []
         self.ephemerals: list[Ephemeral] = []
         self.stacks: dict[str, list[View]] = {}
         self.homes: dict[str, View] = {}

@@ -1,6 +1,7 @@
 // A list of messages, redrawn only where something changed, so that nobody loses their place or their focus.
 
 import { blocks } from "/static/blocks.js";
+import { files } from "/static/files.js";
 import { h } from "/static/dom.js";
 import { menuButton } from "/static/menu.js";
 import { mrkdwn } from "/static/mrkdwn.js";
@@ -85,7 +86,7 @@ export class MessageList {
     const author = message.user === "USLACKBOT" ? "Playground" : reader.personName(message.user);
     const place = pane.placeOf(message.ts, (block, element, node, choice) =>
       pane.act({ kind: "press", ts: message.ts, block_id: block.block_id, action_id: element.action_id, choice }, node, node.textContent));
-    const body = message.blocks ? blocks(message.blocks, place) : h("p", {}, mrkdwn(message.text, reader));
+    const body = message.blocks ? blocks(message.blocks, place) : message.text ? h("p", {}, mrkdwn(message.text, reader)) : null;
     const time = new Intl.DateTimeFormat(undefined, { timeZone: reader.tz, hour: "numeric", minute: "2-digit" });
     const clock = time.format(new Date(Number(message.ts) * 1000));
     const isPrivate = Boolean(message.is_ephemeral);
@@ -100,6 +101,7 @@ export class MessageList {
         !isPrivate && !this.inThread && this.menu(message, author),
       ),
       h("div", { class: "body" }, body),
+      message.files && files(message.files, pane.user),
       thread.length > 0 && h("button", { type: "button", class: "quiet thread-open", "data-thread": message.ts, click: (event) => pane.openThread(message.ts, event.currentTarget) }, `${thread.length} ${thread.length === 1 ? "reply" : "replies"}`),
     );
   }

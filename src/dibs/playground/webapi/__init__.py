@@ -5,8 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dibs.playground.errors import ApiError
-from dibs.playground.payloads import message_event
-from dibs.playground.webapi import app_methods, chat, conversations, people, scopes, user_groups, view_methods
+from dibs.playground.webapi import (
+    app_methods,
+    chat,
+    conversations,
+    file_methods,
+    people,
+    scopes,
+    user_groups,
+    view_methods,
+)
 from dibs.playground.webapi.arguments import Arguments
 
 if TYPE_CHECKING:
@@ -35,6 +43,10 @@ METHODS: Mapping[str, Callable[[World, Arguments], Json]] = {
     "chat.delete": chat.delete,
     "chat.postEphemeral": chat.post_ephemeral,
     "chat.getPermalink": chat.get_permalink,
+    "files.getUploadURLExternal": file_methods.get_upload_url,
+    "files.completeUploadExternal": file_methods.complete_upload,
+    "files.info": file_methods.info,
+    "files.delete": file_methods.delete,
     "views.open": view_methods.open_view,
     "views.push": view_methods.push_view,
     "views.update": view_methods.update_view,
@@ -67,7 +79,6 @@ def answer(app: App, name: str, token: str, params: Json) -> Json:
         if name == "views.publish" and app.manifest and not app.manifest.home_tab:
             raise ApiError("not_enabled")
         told = METHODS[name](world, args)
-        if name == "chat.postMessage":
-            # A bot that subscribed to messages hears of its own, too, and must know them.
-            app.said(world, message_event(world.channels[told["channel"]], told["message"]))
+        # A bot that subscribed to messages hears of its own, too, and must know them.
+        app.tell_news(world)
         return {"ok": True, **told}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dibs.playground.blockkit import check_blocks
 from dibs.playground.errors import ApiError, invalid_blocks
+from dibs.playground.payloads import message_event
 from dibs.playground.webapi.conversations import direct, joined, known
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def post_message(world: World, args: Arguments) -> Json:
     if thread:
         reply(channel, message, thread)
     world.post(channel, message)
+    world.news.append(message_event(channel, message))
     return {"channel": channel.id, "ts": message["ts"], "message": copy.deepcopy(message)}
 
 
