@@ -32,7 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     asked = _parser().parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    for chatty in ("apscheduler", "alembic", "waitress.queue", "slack_bolt"):
+    # That a run is skipped since the one before it still runs is told once, by Dibs' own scheduler.
+    logging.getLogger("apscheduler").setLevel(logging.ERROR)
+    for chatty in ("alembic", "waitress.queue", "slack_bolt"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     # Bolt warns of a token in the environment that it does not use.
     logging.getLogger("dibs.slack.bolt").setLevel(logging.ERROR)

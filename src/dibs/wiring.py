@@ -12,7 +12,8 @@ import sqlalchemy as sa
 from dibs.config import ConfigError, Settings
 from dibs.deadline import Deadline
 from dibs.domain.errors import StoreError
-from dibs.scheduler import Job, Scheduler
+from dibs.jobs import every_job
+from dibs.scheduler import Scheduler
 from dibs.service.delivery import DeliveryService
 from dibs.service.members import MembershipService
 from dibs.service.queries import TaskQueries
@@ -33,10 +34,6 @@ from dibs.store.guard import Guard
 _log = logging.getLogger(__name__)
 
 _BACKGROUND_CONNECTIONS = 12
-_DELIVERY_SECONDS = 2
-_SETTLE_SECONDS = 2
-_MEMBERS_SECONDS = 60
-_DATABASE_SECONDS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +116,14 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
         outgoing=outgoing,
     )
     sweep = SweepService(background_guard)
-    jobs = [
-        Job("sweep", settings.sweep_seconds, sweep.sweep_once),
-        Job("delivery", _DELIVERY_SECONDS, delivery.deliver_once),
-        Job("settle", _SETTLE_SECONDS, outgoing.settle_once),
-        Job("members", _MEMBERS_SECONDS, membership.catch_up),
-    ]
-    if keep_database is not None:
-        jobs.append(Job("database", _DATABASE_SECONDS, keep_database))
+    jobs = every_job(
+        sweep=sweep,
+        sweep_seconds=settings.sweep_seconds,
+        delivery=delivery,
+        outgoing=outgoing,
+        membership=membership,
+        keep_database=keep_database,
+    )
     scheduler = Scheduler(jobs)
     app = make_app(front, signing_secret=settings.slack_signing_secret, bot=bot)
     socket = None
@@ -177,7 +174,7 @@ def _introduce(web: SlackWeb, settings: Settings) -> Mapping[str, Any]:
 
 def _readiness(guard: Guard, scheduler: Scheduler, socket: SlackSocket | None) -> tuple[bool, dict[str, Any]]:
     """Whether the database and its schema are good; failing jobs are named, and presses work without them."""
-    known: dict[str, Any] = {"jobs": scheduler.report()}
+    known: dict[str, Any] = {"jobs": scheduler.report(), "problems": scheduler.problems()}
     if socket is not None:
         known["socket"] = socket.report()
     try:

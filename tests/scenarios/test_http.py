@@ -62,6 +62,16 @@ def test_not_ready_and_failing_jobs_named_while_the_database_is_down(tmp_path: P
         office.wait(lambda: _jobs(office)["delivery"]["failing"] is None, lambda: str(_jobs(office)))
 
 
+def test_a_failing_job_is_named_while_dibs_stays_ready(office: Office) -> None:
+    office.execute("ALTER TABLE dibs.card RENAME TO card_away")
+    office.bot.scheduler.start()
+    office.wait(lambda: _problems(office), lambda: str(_jobs(office)))
+    assert [words for words in _problems(office) if words.startswith("the delivery job fails: ")]
+    assert request("GET", f"{_base(office)}/readyz")[0] == 200
+    office.execute("ALTER TABLE dibs.card_away RENAME TO card")
+    office.wait(lambda: not _problems(office), lambda: str(_problems(office)))
+
+
 def test_a_frozen_database_holds_up_no_look_at_how_dibs_is(database_url: str) -> None:
     with (
         proxy_before(database_url) as proxy,
@@ -74,6 +84,11 @@ def test_a_frozen_database_holds_up_no_look_at_how_dibs_is(database_url: str) ->
         assert request("GET", f"{_base(office)}/healthz")[0] == 200
         proxy.thaw()
         office.wait(lambda: request("GET", f"{_base(office)}/readyz")[0] == 200)
+
+
+def _problems(office: Office) -> list[str]:
+    found: list[str] = json.loads(request("GET", f"{_base(office)}/readyz")[1])["problems"]
+    return found
 
 
 def _jobs(office: Office) -> dict[str, dict[str, object]]:

@@ -1,0 +1,38 @@
+"""Every job that runs by the clock, with its interval. This is the one place that lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dibs.scheduler import Job
+from dibs.service.delivery import DeliveryService
+from dibs.service.members import MembershipService
+from dibs.service.sweep import SweepService
+from dibs.slack.outgoing import Outgoing
+
+SWEEP = "sweep"
+
+
+def every_job(
+    *,
+    sweep: SweepService,
+    sweep_seconds: float,
+    delivery: DeliveryService,
+    outgoing: Outgoing,
+    membership: MembershipService,
+    keep_database: Callable[[], object] | None,
+) -> list[Job]:
+    """The jobs of one bot. Every process runs all of them; the database sees to it that this is safe.
+
+    `keep_database` is what starts an embedded database again, where there is one.
+    """
+    jobs = [
+        #   name        every          limit  what is done
+        Job(SWEEP,      sweep_seconds,    60, sweep.sweep_once),
+        Job("delivery", 2,               300, delivery.deliver_once),
+        Job("settle",   2,                60, outgoing.settle_once),
+        Job("members",  60,              300, membership.catch_up),
+    ]  # fmt: skip
+    if keep_database is not None:
+        jobs.append(Job("database", 2, 60, keep_database))
+    return jobs
