@@ -63,12 +63,12 @@ def test_not_ready_and_failing_jobs_named_while_the_database_is_down(tmp_path: P
 
 
 def test_a_failing_job_is_named_while_dibs_stays_ready(office: Office) -> None:
-    office.execute("ALTER TABLE dibs.card RENAME TO card_away")
+    office.execute("ALTER TABLE dibs.card RENAME shown_version TO away")
     office.bot.scheduler.start()
     office.wait(lambda: _problems(office), lambda: str(_jobs(office)))
     assert [words for words in _problems(office) if words.startswith("the delivery job fails: ")]
     assert request("GET", f"{_base(office)}/readyz")[0] == 200
-    office.execute("ALTER TABLE dibs.card_away RENAME TO card")
+    office.execute("ALTER TABLE dibs.card RENAME away TO shown_version")
     office.wait(lambda: not _problems(office), lambda: str(_problems(office)))
 
 
