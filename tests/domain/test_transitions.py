@@ -28,6 +28,8 @@ def test_a_refusal_is_named_after_its_operation() -> None:
         "done_rejected",
         "release_rejected",
         "check_rejected",
+        "transfer_rejected",
+        "force_release_rejected",
     }
 
 
@@ -50,12 +52,22 @@ def test_the_ways_from_state_to_state() -> None:
         (S, Q, "release"),
         (C, Q, "expire"),
         (S, Q, "expire"),
+        (S, C, "transfer"),
+        (C, Q, "force_release"),
+        (S, Q, "force_release"),
     }
 
 
-def test_only_the_owner_acts_on_owned_work_but_for_the_sweep_and_the_check() -> None:
+def test_only_the_owner_acts_on_owned_work_but_for_the_sweep_the_check_and_supervisors() -> None:
     others = {op for op, rule in RULES.items() if rule.who is not Who.OWNER}
-    assert others == {Operation.CLAIM, Operation.EXPIRE, Operation.CHECK}
+    assert others == {
+        Operation.CLAIM,
+        Operation.EXPIRE,
+        Operation.CHECK,
+        Operation.TRANSFER,
+        Operation.FORCE_RELEASE,
+    }
+    assert {RULES[Operation.TRANSFER].who, RULES[Operation.FORCE_RELEASE].who} == {Who.SUPERVISOR}
     assert RULES[Operation.CLAIM].who is Who.ELIGIBLE_MEMBER
 
 

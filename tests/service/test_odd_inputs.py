@@ -102,7 +102,7 @@ def test_long_text_is_kept_whole(desk: Desk, service: TransitionService) -> None
     assert [action.description for action in facts.actions] == [kept]
     texts = {event.kind: event for event in queries.history(task.id, most=10)}
     assert (texts["noted"].text, texts["action_recorded"].text, texts["released"].text) == (kept,) * 3
-    assert texts["started"].detail == {"answers": {}, "finding": kept}
+    assert (texts["started"].detail, texts["started"].text) == ({"answers": {}}, kept)
     assert service.claim(task.id, AMAL, 6).changed
     assert service.start(task.id, AMAL, 7).changed
     done = service.done(task.id, AMAL, 8, resolution=LONG).task

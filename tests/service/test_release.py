@@ -217,9 +217,10 @@ def test_start_with_a_confirmed_check_is_one_version_and_one_event(
     assert (started.state, started.needs_check, started.version) == (State.STARTED, False, task.version + 1)
     assert count_events(desk, task) == events + 1
     event = newest_event(desk, task)
-    assert (event["kind"], event["detail"]) == (
+    assert (event["kind"], event["detail"], event["private_text"]) == (
         "started",
-        {"answers": {str(action): "not_completed"}, "finding": "The bank has no such payment."},
+        {"answers": {str(action): "not_completed"}},
+        "The bank has no such payment.",
     )
     assert action_statuses(desk, task) == ["not_completed"]
 

@@ -58,6 +58,7 @@ GOOD: dict[str, Values] = {
     "card": {"task_id": 2, "channel_id": "C1", "wanted_version": 1},
     "outbox": {"queue_id": 1, "key": "k", "kind": "alert", "recipient": "C1", "payload": "{}"},
     "breaker": {"queue_id": 2},
+    "clock": {"id": 1},
 }
 
 # Each named constraint, and the rows that only it refuses.
@@ -66,6 +67,9 @@ IMPOSSIBLE: dict[str, list[Values]] = {
     "queue_name_given": [{"name": ""}],
     "queue_lease_positive": [{"lease_seconds": 0}],
     "queue_spike_positive": [{"spike_limit": 0}, {"spike_minutes": 0}],
+    "queue_share_in_percent": [{"spike_share": 0}, {"spike_share": 101}],
+    "queue_hold_positive": [{"longest_hold_seconds": 0}],
+    "queue_reasons_given": [{"reasons": "{}"}],
     "queue_member_standing_known": [{"standing": "friend"}],
     "task_state_known": [{"state": "paused", "owner_id": AMAL}],
     "task_times_readable": [
@@ -102,12 +106,14 @@ IMPOSSIBLE: dict[str, list[Values]] = {
     ],
     "release_card_state_released": [{"state_at_release": "done"}, {"state_at_release": "queued"}],
     "release_card_version_counted": [{"version_after": 1}, {"version_after": 3}],
-    "release_card_handoff_note_given": [{"handoff_note": ""}],
+    "release_card_handoff_note_given": [{"handoff_note": ""}, {"handoff_note": None}],
     "release_card_action_stated": [{"external_action": None}],
     "release_card_action_known": [{"external_action": "perhaps"}],
     "card_sender_has_limit": [{"sender": "s"}, {"sender_until": LATER}],
     "outbox_sender_has_limit": [{"sender": "s"}, {"sender_until": LATER}],
-    "breaker_count_not_negative": [{"expired_in_window": -1}],
+    "outbox_message_has_channel": [{"channel_id": "C1"}, {"message_ts": "1.1"}],
+    "breaker_pause_says_why": [{"releases_paused_since": LATER}, {"releases_paused_why": "full"}],
+    "clock_one_row": [{"id": 2}],
 }
 
 

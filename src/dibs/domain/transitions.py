@@ -27,6 +27,8 @@ class Operation(StrEnum):
     RELEASE = "release"
     EXPIRE = "expire"
     CHECK = "check"
+    TRANSFER = "transfer"
+    FORCE_RELEASE = "force_release"
 
 
 class Who(StrEnum):
@@ -35,6 +37,7 @@ class Who(StrEnum):
     ELIGIBLE_MEMBER = "eligible member"
     OWNER = "owner"
     OWNER_OR_SUPERVISOR = "owner or supervisor"
+    SUPERVISOR = "supervisor, where the queue allows it"
     SWEEP = "the sweep"
 
 
@@ -63,6 +66,8 @@ class EventKind(StrEnum):
     RELEASED = "released"
     EXPIRED = "expired"
     CHECKED = "checked"
+    TRANSFERRED = "transferred"
+    FORCE_RELEASED = "force_released"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +103,8 @@ _UNFINISHED = _QUEUED | _OWNED
 _TABLE = (
     #    operation                 from         to             who                      lease          event
     Rule(Operation.CLAIM,          _QUEUED,     State.CLAIMED, Who.ELIGIBLE_MEMBER,     Lease.NEW,     EventKind.CLAIMED),
-    Rule(Operation.RENEW,          _OWNED,      None,          Who.OWNER,               Lease.RENEWED, EventKind.RENEWED),
+    Rule(Operation.RENEW,          _OWNED,      None,          Who.OWNER,               Lease.RENEWED, EventKind.RENEWED,
+         "the queue's longest hold is not reached"),
     Rule(Operation.START,          _CLAIMED,    State.STARTED, Who.OWNER,               Lease.CURRENT, EventKind.STARTED,
          "not needs_check, or the check is confirmed in the same write"),
     Rule(Operation.RECORD_ACTION,  _STARTED,    None,          Who.OWNER,               Lease.CURRENT, EventKind.ACTION_RECORDED),
@@ -109,11 +115,15 @@ _TABLE = (
     Rule(Operation.DONE,           _STARTED,    State.DONE,    Who.OWNER,               Lease.IGNORED, EventKind.DONE,
          "no external action is in progress or unknown"),
     Rule(Operation.RELEASE,        _OWNED,      State.QUEUED,  Who.OWNER,               Lease.IGNORED, EventKind.RELEASED,
-         "a reason; a handoff note if started; the external action stated if started or one is open"),
+         "a reason; a handoff note if started; the external action stated if started or one is open; releases are not paused"),
     Rule(Operation.EXPIRE,         _OWNED,      State.QUEUED,  Who.SWEEP,               Lease.ENDED,   EventKind.EXPIRED,
          "the queue's breaker is closed"),
     Rule(Operation.CHECK,          _UNFINISHED, None,          Who.OWNER_OR_SUPERVISOR, Lease.IGNORED, EventKind.CHECKED,
          "needs_check is set; each open external action is answered"),
+    Rule(Operation.TRANSFER,       _OWNED,      State.CLAIMED, Who.SUPERVISOR,          Lease.NEW,     EventKind.TRANSFERRED,
+         "a reason; the new owner is eligible"),
+    Rule(Operation.FORCE_RELEASE,  _OWNED,      State.QUEUED,  Who.SUPERVISOR,          Lease.IGNORED, EventKind.FORCE_RELEASED,
+         "a reason; releases are not paused"),
 )
 # fmt: on
 

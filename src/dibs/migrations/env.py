@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from alembic import context
 
-from dibs.store.tables import SCHEMA, metadata
+from dibs.store.columns import SCHEMA
+from dibs.store.tables import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

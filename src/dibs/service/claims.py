@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from dibs.deadline import Deadline
 from dibs.domain.errors import LookUpFailed, StoreError
@@ -42,6 +42,18 @@ class Claims:
             return outcome
         looked_up = self._look_up([outcome.task.queue_id], press)
         return self._writes.carry_out(press, looked_up=looked_up)
+
+    def transfer(self, press: Press, new_owner: str, reason: str | None) -> Outcome:
+        """Transfer the task of `press` to `new_owner`."""
+        given: dict[str, Any] = {"detail": {"to": new_owner}, "new_owner": new_owner, "text": reason}
+        if self._membership is None:
+            return self._writes.carry_out(press, **given)
+        not_final = (Refusal.NEW_OWNER_NOT_ELIGIBLE,)
+        outcome = self._writes.carry_out(press, not_final=not_final, **given)
+        if outcome.replayed or outcome.task is None or outcome.why not in not_final:
+            return outcome
+        self._look_up([outcome.task.queue_id], press, new_owner)
+        return self._writes.carry_out(press, **given)
 
     def claim_next(self, queue_ids: Sequence[int], press: Press) -> Outcome:
         """Claim the longest waiting task of these queues that the person may claim."""
@@ -93,14 +105,14 @@ class Claims:
         )
         return {row["queue_id"]: Standing(row["standing"]) for row in rows}
 
-    def _look_up(self, queue_ids: Iterable[int], press: Press) -> bool:
-        """Look the person up in each queue. False where that failed in any."""
+    def _look_up(self, queue_ids: Iterable[int], press: Press, user_id: str | None = None) -> bool:
+        """Look a person up in each queue, by default the one who presses. False where that failed in any."""
         if self._membership is None:
             return True
         succeeded = True
         for queue_id in queue_ids:
             try:
-                self._membership.look_up(queue_id, press.actor_id, press.deadline)
+                self._membership.look_up(queue_id, user_id or press.actor_id, press.deadline)
             except LookUpFailed as error:
                 _log.warning("could not look up a person's membership: %s", error)
                 succeeded = False

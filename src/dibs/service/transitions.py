@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import sqlalchemy as sa
@@ -15,7 +15,6 @@ from dibs.domain.task import (
     SETTLED_STATUSES,
     ActionStatus,
     ExternalAnswer,
-    Reason,
 )
 from dibs.domain.text import clean
 from dibs.domain.transitions import Operation
@@ -108,9 +107,14 @@ class TransitionService:
         settled = _settled(answers)
         found = clean(finding)
         confirmed = confirmed or bool(settled) or found is not None
-        detail = {"answers": settled, "finding": found} if confirmed else None
         press = Press(Operation.START, task_id, actor_id, version, op_id, deadline)
-        return self._writes.carry_out(press, detail=detail, confirmed=confirmed, answers=json.dumps(settled))
+        return self._writes.carry_out(
+            press,
+            detail={"answers": settled} if confirmed else None,
+            confirmed=confirmed,
+            answers=json.dumps(settled),
+            finding=found,
+        )
 
     def record_action(
         self,
@@ -204,14 +208,13 @@ class TransitionService:
         comment: str | None = None,
         handoff_note: str | None = None,
         external_action: str | None = None,
-        reasons: Collection[str] = tuple(Reason),
         op_id: str | None = None,
         deadline: Deadline | None = None,
     ) -> Outcome:
         """Hand a task back to the queue and leave its release card, in the same write.
 
-        `external_action` is one of ExternalAnswer: required where the task is started or an external
-        action is open. The answer goes to every open action.
+        `reason` is one of the queue's list. `external_action` is one of ExternalAnswer: required where the
+        task is started or an external action is open. The answer goes to every open action.
         """
         press = Press(Operation.RELEASE, task_id, actor_id, version, op_id, deadline)
         stated = external_action if external_action in _EXTERNAL_ANSWERS else None
@@ -220,7 +223,6 @@ class TransitionService:
             press,
             detail={"reason": given, "external_action": stated},
             reason=given,
-            reasons=list(reasons),
             comment=clean(comment),
             handoff_note=clean(handoff_note),
             external_action=stated,
@@ -244,8 +246,54 @@ class TransitionService:
         """
         settled = _settled(answers)
         press = Press(Operation.CHECK, task_id, actor_id, version, op_id, deadline)
-        detail = {"answers": settled, "finding": clean(finding)}
-        return self._writes.carry_out(press, detail=detail, answers=json.dumps(settled))
+        return self._writes.carry_out(
+            press, detail={"answers": settled}, answers=json.dumps(settled), finding=clean(finding)
+        )
+
+    def transfer(
+        self,
+        task_id: int,
+        actor_id: str,
+        version: int,
+        new_owner: str,
+        *,
+        reason: str | None,
+        op_id: str | None = None,
+        deadline: Deadline | None = None,
+    ) -> Outcome:
+        """Make somebody else the owner, as a supervisor, where the queue has turned this on.
+
+        `reason` is a sentence of the supervisor's. The new owner must be eligible, and is looked up afresh
+        before anything is refused for it. Both owners are told.
+        """
+        press = Press(Operation.TRANSFER, task_id, actor_id, version, op_id, deadline)
+        return self._claims.transfer(press, new_owner, clean(reason))
+
+    def force_release(
+        self,
+        task_id: int,
+        actor_id: str,
+        version: int,
+        *,
+        reason: str | None,
+        comment: str | None = None,
+        handoff_note: str | None = None,
+        op_id: str | None = None,
+        deadline: Deadline | None = None,
+    ) -> Outcome:
+        """Return somebody's task to the queue, as a supervisor, where the queue has turned this on.
+
+        It leaves a release card that names the supervisor, and flags the task as an expiry would.
+        """
+        press = Press(Operation.FORCE_RELEASE, task_id, actor_id, version, op_id, deadline)
+        given = clean(reason)
+        return self._writes.carry_out(
+            press,
+            detail={"reason": given},
+            reason=given,
+            comment=clean(comment),
+            handoff_note=clean(handoff_note),
+        )
 
     def judge(
         self,

@@ -35,11 +35,12 @@ _NOT_GIVEN: Mapping[str, object] = {
     "committed_to": None,
     "resolution": None,
     "reason": None,
-    "reasons": [],
     "comment": None,
     "handoff_note": None,
     "external_action": None,
     "unrecorded": None,
+    "finding": None,
+    "new_owner": None,
 }
 """What the operations take, where a call does not give it."""
 _ABOUT_ACTIONS = frozenset({Refusal.ACTION_OPEN, Refusal.ACTION_UNSTATED, Refusal.ANSWERS_MISSING})

@@ -35,6 +35,12 @@ _WHY = {
     Refusal.DEACTIVATED: "the account is deactivated",
     Refusal.MEMBERSHIP_UNKNOWN: "it could not be looked up whether they may claim",
     Refusal.NOT_ALLOWED: "only the owner or a supervisor of the queue may",
+    Refusal.NOT_A_SUPERVISOR: "only supervisors of the queue may",
+    Refusal.TURNED_OFF: "the queue has not turned this on",
+    Refusal.HELD_TOO_LONG: "the longest time that one owner may keep a task was reached",
+    Refusal.RELEASES_PAUSED: "releases were paused",
+    Refusal.NEW_OWNER_NOT_ELIGIBLE: "the new owner may not claim in this queue",
+    Refusal.THEIRS_ALREADY: "the new owner had it already",
     Refusal.NEEDS_CHECK: "it needs a check first",
     Refusal.NOT_FLAGGED: "there was nothing to check",
     Refusal.ACTION_OPEN: "an external action was still open",
@@ -166,6 +172,11 @@ def _changed(outcome: Outcome) -> str:
             return f"You have handed back *{task.name}*.{check}"
         case Operation.CHECK:
             return f"Your check of *{task.name}* is recorded, and the flag is cleared."
+        case Operation.TRANSFER:
+            return f"*{task.name}* is now {text.mention(task.owner_id)}'s{until}. Both owners are told."
+        case Operation.FORCE_RELEASE:
+            check = " It is flagged: a person checks before anything is repeated." if task.needs_check else ""
+            return f"*{task.name}* is back in the queue.{check} Its former owner is told."
         case Operation.EXPIRE:
             return f"*{task.name}* is back in the queue."
         case _:
@@ -215,6 +226,21 @@ def _refusal(outcome: Outcome) -> str:
             return f"Dibs could not look up in Slack whether you may claim {name}."
         case Refusal.NOT_ALLOWED:
             return f"Only the owner of {name} or a supervisor of its queue may do this."
+        case Refusal.NOT_A_SUPERVISOR:
+            return f"Only a supervisor of its queue may do this to {name}."
+        case Refusal.TURNED_OFF:
+            return f"The queue of {name} has not turned on what supervisors may do to other people's tasks."
+        case Refusal.HELD_TOO_LONG:
+            until = (
+                f" It is yours until {text.moment(task.lease_until)}." if task and task.lease_until else ""
+            )
+            return f"{name} cannot be renewed: its queue limits how long one owner keeps a task.{until}"
+        case Refusal.RELEASES_PAUSED:
+            return f"Releases are paused in the queue of {name}, because their record could not be written."
+        case Refusal.NEW_OWNER_NOT_ELIGIBLE:
+            return f"The person you chose may not claim in the queue of {name}."
+        case Refusal.THEIRS_ALREADY:
+            return f"The person you chose has {name} already."
         case Refusal.NEEDS_CHECK:
             return f"{name} needs a check first: something may already have happened outside."
         case Refusal.NOT_FLAGGED:
@@ -240,6 +266,14 @@ def _next(outcome: Outcome) -> str:
             return " Please press again in a moment."
         case Refusal.NOT_A_MEMBER:
             return " Join the channel, then press again."
+        case Refusal.TURNED_OFF:
+            return " A supervisor can turn it on with `/queue settings`."
+        case Refusal.HELD_TOO_LONG:
+            return " Finish it, or hand it back with a note, before then."
+        case Refusal.RELEASES_PAUSED:
+            return " The task stays yours. A supervisor resumes releases with `/queue resume`."
+        case Refusal.NEW_OWNER_NOT_ELIGIBLE:
+            return " Choose somebody who may, or ask them to join the channel."
         case Refusal.ACTION_OPEN:
             return " Press “How did it end?” on the card first."
         case Refusal.NEEDS_CHECK:
@@ -285,6 +319,8 @@ def _how_it_came_back(task: Task) -> str:
             return f"the sweep returned it {when}, because the lease expired"
         case EventKind.RELEASED:
             return f"{text.mention(task.last_actor)} already released it {when}"
+        case EventKind.FORCE_RELEASED:
+            return f"{text.mention(task.last_actor)} returned it as a supervisor {when}"
         case EventKind.CHECKED:
             return f"it waits for an owner, and {text.mention(task.last_actor)} checked it {when}"
         case _:

@@ -48,6 +48,8 @@ EVENT = {
     EventKind.RELEASED: "handed back",
     EventKind.EXPIRED: "returned to the queue, because the lease expired",
     EventKind.CHECKED: "checked what happened outside",
+    EventKind.TRANSFERRED: "gave the task to somebody else, as a supervisor",
+    EventKind.FORCE_RELEASED: "returned the task to the queue, as a supervisor",
 }
 
 

@@ -30,9 +30,11 @@ import sqlalchemy as sa
 from dibs.domain.outcomes import Refusal
 from dibs.domain.task import Standing, State
 from dibs.domain.transitions import RULES, Lease, Operation, Rule, Who
+from dibs.store.chain import event_hash
+from dibs.store.columns import sql_list
 from dibs.store.members import REFUSAL
+from dibs.store.notices import follow
 from dibs.store.specials import SPECIALS, Condition, with_types
-from dibs.store.tables import sql_list
 
 TASK_COLUMNS = (
     "id, queue_id, number, title, details, state, owner_id, lease_until, version, needs_check, "
@@ -40,7 +42,8 @@ TASK_COLUMNS = (
     "last_kind, last_actor, last_at"
 )
 
-_NEW_LEASE = "j.clock + make_interval(secs => q.lease_seconds)"
+_HELD_SINCE = {Lease.NEW: "j.clock", Lease.RENEWED: "coalesce(j.held_since, j.clock)"}
+"""Since when the owner has the task, after an operation that sets the lease."""
 
 _MEMBERSHIP: tuple[Condition, ...] = (
     (Refusal.MEMBERSHIP_UNKNOWN, f"NOT :looked_up AND s.standing IS DISTINCT FROM '{Standing.ELIGIBLE}'"),
@@ -60,6 +63,9 @@ _STALE: Condition = (
 )
 
 
+_OF_THE_QUEUE = "SELECT q.{} FROM dibs.queue q WHERE q.id = s.queue_id"
+
+
 def _who_and_when(rule: Rule) -> list[Condition]:
     """The conditions that the rule's row in the table stands for, in the order in which they are told."""
     conditions: list[Condition] = [(Refusal.ALREADY_DONE, f"s.state = '{State.DONE}'")]
@@ -71,6 +77,13 @@ def _who_and_when(rule: Rule) -> list[Condition]:
                 (Refusal.HELD, "s.owner_id IS NOT NULL"),
                 _STALE,
                 *_MEMBERSHIP,
+            ]
+        case Who.SUPERVISOR:
+            conditions += [
+                (Refusal.NOT_A_SUPERVISOR, "NOT coalesce(s.supervisor, false)"),
+                (Refusal.TURNED_OFF, f"NOT ({_OF_THE_QUEUE.format('supervisor_operations')})"),
+                (Refusal.NOT_HELD, "s.owner_id IS NULL"),
+                _STALE,
             ]
         case Who.OWNER_OR_SUPERVISOR:
             conditions += [
@@ -111,18 +124,54 @@ _ELIGIBLE_MEMBERSHIPS = f"""
     ORDER BY m.queue_id FOR SHARE"""
 
 
+def _sealed(rule: Rule, content: str) -> str:
+    """The step that says how the event of the judged row `j` reads, and seals it with its hash.
+
+    `content` is the SQL of the digest of what the person wrote; a refused text is kept nowhere.
+    """
+    event = {
+        "task_id": "x.id",
+        "kind": "x.kind",
+        "actor_id": "CAST(:actor AS text)",
+        "at": "x.clock",
+        "version_before": "x.version",
+        "version_after": "x.version_after",
+        "version_seen": "CAST(:version AS integer)",
+        "op_id": "CAST(:op_id AS text)",
+        "why": "x.why",
+        "detail": "CAST(:detail AS jsonb)",
+        "content": "x.content",
+    }
+    return f"""sealed AS MATERIALIZED (
+    SELECT x.*, {event_hash(event, "x.head")} AS hash
+    FROM (
+        SELECT j.*, CASE WHEN j.why IS NULL THEN '{rule.event}' ELSE '{rule.rejection}' END AS kind,
+               j.version + CASE WHEN j.why IS NULL THEN 1 ELSE 0 END AS version_after,
+               CASE WHEN j.why IS NULL THEN {content} END AS content
+        FROM judged j
+    ) x
+)"""
+
+
 def _compose(rule: Rule, *, member: str, locked: str, member_joins: str, conditions: list[Condition]) -> str:
     special = SPECIALS[rule.operation]
-    asks_member = rule.who in (Who.ELIGIBLE_MEMBER, Who.OWNER_OR_SUPERVISOR)
+    asks_member = rule.who not in (Who.OWNER, Who.SWEEP)
     judged = "\n        ".join(f"WHEN {sql} THEN '{refusal}'" for refusal, sql in conditions)
     assignments = list(special.assignments)
     if rule.target:
         assignments.append(f"state = '{rule.target}'")
-    if rule.lease in (Lease.NEW, Lease.RENEWED):
-        assignments.append(f"lease_until = {_NEW_LEASE}")
+    if held_since := _HELD_SINCE.get(rule.lease):
+        assignments += [
+            f"held_since = {held_since}",
+            f"""lease_until = least(j.clock + make_interval(secs => q.lease_seconds),
+                            {held_since} + make_interval(secs => q.longest_hold_seconds))""",
+        ]
+    elif rule.target in (State.QUEUED, State.DONE):
+        assignments += ["held_since = NULL", "lease_until = NULL"]
     settings = "".join(f", {assignment}" for assignment in assignments)
     steps = [f"member AS MATERIALIZED ({member}\n)"] if asks_member else []
     steps += [
+        *(step.strip() for step in special.looks),
         f"locked AS MATERIALIZED ({locked}\n)",
         "seen AS MATERIALIZED (\n    SELECT l.*, clock_timestamp() AS clock"
         + (
@@ -136,27 +185,29 @@ def _compose(rule: Rule, *, member: str, locked: str, member_joins: str, conditi
     END AS why
     FROM seen s
 )""",
+        _sealed(rule, special.content),
         f"""changed AS (
     UPDATE dibs.task t
-    SET version = j.version + 1,
+    SET version = j.version + 1, head = j.hash,
         last_kind = '{rule.event}', last_actor = :actor, last_at = j.clock{settings}
-    FROM judged j, dibs.queue q
+    FROM sealed j, dibs.queue q
     WHERE t.id = j.id AND q.id = j.queue_id AND j.why IS NULL
     RETURNING t.*
 )""",
         f"""logged AS (
     INSERT INTO dibs.event (queue_id, task_id, kind, actor_id, at, version_before, version_after,
-                            version_seen, op_id, why, detail)
-    SELECT j.queue_id, j.id, CASE WHEN j.why IS NULL THEN '{rule.event}' ELSE '{rule.rejection}' END,
-           :actor, j.clock, j.version, j.version + CASE WHEN j.why IS NULL THEN 1 ELSE 0 END,
-           CAST(:version AS integer), :op_id, j.why, CAST(:detail AS jsonb)
-    FROM judged j
+                            version_seen, op_id, why, detail, private_text, content, previous, hash)
+    SELECT j.queue_id, j.id, j.kind, :actor, j.clock, j.version, j.version_after,
+           CAST(:version AS integer), :op_id, j.why, CAST(:detail AS jsonb),
+           CASE WHEN j.why IS NULL THEN {special.private_text} END, j.content, j.head, j.hash
+    FROM sealed j
     WHERE j.why IS NULL OR j.why <> ALL(:not_final)
 )""",
         """carded AS (
     UPDATE dibs.card d SET wanted_version = c.version, next_try_at = least(d.next_try_at, c.last_at)
     FROM changed c WHERE d.task_id = c.id
 )""",
+        follow("changed").strip(),
         *(write.strip() for write in special.writes),
     ]
     return (

@@ -12,9 +12,9 @@ from alembic.script import ScriptDirectory
 
 from dibs.deadline import Deadline
 from dibs.domain.errors import Busy, Refused
+from dibs.store.columns import SCHEMA
 from dibs.store.engine import DatabaseUnusable
 from dibs.store.guard import Guard
-from dibs.store.tables import SCHEMA
 
 _MIGRATIONS = Path(__file__).resolve().parent.parent / "migrations"
 _ADVISORY_LOCK = 0x44494253  # "DIBS"

@@ -7,15 +7,19 @@ is judged, `j` the judged one, `c` the task as it was changed.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import sqlalchemy as sa
 
+from dibs.domain.notices import Notice
 from dibs.domain.outcomes import Refusal
-from dibs.domain.task import OPEN_STATUSES, ExternalAnswer, Reason, State
+from dibs.domain.task import OPEN_STATUSES, ExternalAnswer, Reason, Standing, State
 from dibs.domain.transitions import Operation
-from dibs.store.tables import WITHIN_READABLE_TIMES, sql_list
+from dibs.store.chain import card_hash, digest
+from dibs.store.columns import WITHIN_READABLE_TIMES, sql_list
+from dibs.store.notices import FORMER_OWNER, to_person, to_supervisors
 
 Condition = tuple[Refusal, str]
 """A refusal, and the SQL on the row `s` that is true where it applies."""
@@ -42,11 +46,84 @@ class Special:
     conditions: tuple[Condition, ...] = ()
     assignments: tuple[str, ...] = ()
     writes: tuple[str, ...] = field(default=())
+    looks: tuple[str, ...] = ()
+    """Steps that lock what else is judged, before the task is locked."""
+    content: str = "CAST(NULL AS bytea)"
+    """The digest of what the person wrote, which goes into the event's hash."""
+    private_text: str = "CAST(NULL AS text)"
+    """What the person wrote, where no other table keeps it."""
+
+
+_USUAL_REASONS = f"ARRAY[{sql_list(Reason)}]"
+_RELEASE_ALLOWED: tuple[Condition, ...] = (
+    (
+        Refusal.RELEASES_PAUSED,
+        """EXISTS (SELECT FROM dibs.breaker b
+                 WHERE b.queue_id = s.queue_id AND b.releases_paused_since IS NOT NULL)""",
+    ),
+    (
+        Refusal.REASON_MISSING,
+        f"""CAST(:reason AS text) IS NULL OR :reason <> ALL(
+            SELECT unnest(coalesce(q.reasons, {_USUAL_REASONS}))
+            FROM dibs.queue q WHERE q.id = s.queue_id)""",
+    ),
+    (Refusal.COMMENT_MISSING, f":reason = '{Reason.OTHER}' AND CAST(:comment AS text) IS NULL"),
+)
+_FLAGGED_AS_BY_EXPIRY = (
+    f"started_before = j.started_before OR j.state = '{State.STARTED}'",
+    f"needs_check = j.needs_check OR j.state = '{State.STARTED}' OR j.action_recorded",
+)
+_OWN_CARD = {
+    "task_id": "j.id",
+    "previous_owner": "j.owner_id",
+    "state_at_release": "j.state",
+    "version_before": "j.version",
+    "version_after": "j.version + 1",
+    "reason": "CAST(:reason AS text)",
+    "comment_digest": digest(":comment"),
+    "note_digest": digest(":handoff_note"),
+    "external_action": "CAST(:external_action AS text)",
+    "forced_by": "CAST(NULL AS text)",
+    "created_at": "j.clock",
+}
+_FORCED_CARD = {**_OWN_CARD, "forced_by": "CAST(:actor AS text)"}
+
+
+def _handed_back(card: Mapping[str, str]) -> str:
+    """The step that leaves the release card, in the same statement as the release."""
+    return f"""
+handed_back AS (
+    INSERT INTO dibs.release_card
+        ({", ".join(card)}, comment, handoff_note, previous, hash)
+    SELECT {", ".join(card.values())}, :comment, :handoff_note, j.head, j.content
+    FROM sealed j JOIN changed c ON c.id = j.id
+)"""
+
+
+_BY_A_SUPERVISOR = "jsonb_build_object('by', x.last_actor)"
+_WITH_FORMER_OWNER = """(
+        SELECT c.*, j.owner_id AS former_owner, j.state AS former_state
+        FROM changed c JOIN sealed j ON j.id = c.id)"""
+_ALERTED = to_supervisors(
+    "alerted",
+    _WITH_FORMER_OWNER,
+    Notice.NEEDS_CHECK,
+    payload=FORMER_OWNER,
+    where="x.needs_check",
+)
 
 
 SPECIALS: dict[Operation, Special] = {
     Operation.CLAIM: Special(assignments=("owner_id = :actor",)),
-    Operation.RENEW: Special(),
+    Operation.RENEW: Special(
+        conditions=(
+            (
+                Refusal.HELD_TOO_LONG,
+                """s.lease_until >= s.held_since + make_interval(
+                    secs => (SELECT q.longest_hold_seconds FROM dibs.queue q WHERE q.id = s.queue_id))""",
+            ),
+        ),
+    ),
     Operation.START: Special(
         conditions=(
             (Refusal.NEEDS_CHECK, "s.needs_check AND NOT :confirmed"),
@@ -57,9 +134,12 @@ SPECIALS: dict[Operation, Special] = {
             "action_recorded = j.action_recorded AND NOT j.needs_check",
         ),
         writes=(_RESOLVE_ANSWERS,),
+        content=digest(":finding"),
+        private_text=":finding",
     ),
     Operation.RECORD_ACTION: Special(
         conditions=((Refusal.TEXT_MISSING, "CAST(:description AS text) IS NULL"),),
+        content=digest(":description"),
         assignments=("action_recorded = true",),
         writes=(
             """
@@ -80,6 +160,7 @@ recorded AS (
     ),
     Operation.NOTE: Special(
         conditions=((Refusal.TEXT_MISSING, "CAST(:text AS text) IS NULL"),),
+        content=digest(":text"),
         writes=(
             """
 noted AS (
@@ -94,12 +175,12 @@ noted AS (
     ),
     Operation.DONE: Special(
         conditions=((Refusal.ACTION_OPEN, f"EXISTS ({_OPEN_ACTION})"),),
-        assignments=("lease_until = NULL", "resolution = :resolution"),
+        assignments=("resolution = :resolution",),
+        content=digest(":resolution"),
     ),
     Operation.RELEASE: Special(
         conditions=(
-            (Refusal.REASON_MISSING, "CAST(:reason AS text) IS NULL OR :reason <> ALL(:reasons)"),
-            (Refusal.COMMENT_MISSING, f":reason = '{Reason.OTHER}' AND CAST(:comment AS text) IS NULL"),
+            *_RELEASE_ALLOWED,
             (
                 Refusal.HANDOFF_NOTE_MISSING,
                 f"s.state = '{State.STARTED}' AND CAST(:handoff_note AS text) IS NULL",
@@ -113,7 +194,6 @@ noted AS (
         ),
         assignments=(
             "owner_id = NULL",
-            "lease_until = NULL",
             f"started_before = j.started_before OR j.state = '{State.STARTED}'",
             f"needs_check = j.needs_check OR coalesce(:external_action = '{ExternalAnswer.UNKNOWN}', false)",
             (
@@ -143,16 +223,10 @@ recorded AS (
             -- An unknown one needs a row that the check can answer; an ended one may be a recorded one.
             AND (a.status IN ({_OPEN}) OR :external_action <> '{ExternalAnswer.UNKNOWN}'))
 )""",
-            """
-handed_back AS (
-    INSERT INTO dibs.release_card
-        (task_id, previous_owner, state_at_release, version_before, version_after,
-         reason, comment, handoff_note, external_action, created_at)
-    SELECT j.id, j.owner_id, j.state, j.version, c.version,
-           :reason, :comment, :handoff_note, :external_action, c.last_at
-    FROM judged j JOIN changed c ON c.id = j.id
-)""",
+            _handed_back(_OWN_CARD),
+            _ALERTED,
         ),
+        content=card_hash(_OWN_CARD, "j.head"),
     ),
     Operation.CHECK: Special(
         conditions=(
@@ -161,6 +235,62 @@ handed_back AS (
         ),
         assignments=("needs_check = false", "action_recorded = false"),
         writes=(_RESOLVE_ANSWERS,),
+        content=digest(":finding"),
+        private_text=":finding",
+    ),
+    Operation.TRANSFER: Special(
+        looks=(
+            """
+heir AS MATERIALIZED (
+    SELECT m.standing FROM dibs.queue_member m
+    WHERE m.user_id = :new_owner
+      AND m.queue_id = (SELECT t.queue_id FROM dibs.task t WHERE t.id = :task_id)
+    FOR SHARE
+)""",
+        ),
+        conditions=(
+            (Refusal.TEXT_MISSING, "CAST(:text AS text) IS NULL"),
+            (Refusal.THEIRS_ALREADY, "s.owner_id = :new_owner"),
+            (
+                Refusal.NEW_OWNER_NOT_ELIGIBLE,
+                f"(SELECT h.standing FROM heir h) IS DISTINCT FROM '{Standing.ELIGIBLE}'",
+            ),
+        ),
+        assignments=("owner_id = :new_owner", *_FLAGGED_AS_BY_EXPIRY),
+        writes=(
+            to_person(
+                "taken",
+                _WITH_FORMER_OWNER,
+                Notice.TRANSFERRED_AWAY,
+                recipient="x.former_owner",
+                payload=_BY_A_SUPERVISOR,
+            ),
+            to_person(
+                "given",
+                "changed",
+                Notice.TRANSFERRED_TO,
+                recipient="x.owner_id",
+                payload=_BY_A_SUPERVISOR,
+            ),
+        ),
+        content=digest(":text"),
+        private_text=":text",
+    ),
+    Operation.FORCE_RELEASE: Special(
+        conditions=_RELEASE_ALLOWED,
+        assignments=("owner_id = NULL", *_FLAGGED_AS_BY_EXPIRY),
+        writes=(
+            _handed_back(_FORCED_CARD),
+            _ALERTED,
+            to_person(
+                "taken",
+                _WITH_FORMER_OWNER,
+                Notice.FORCE_RELEASED,
+                recipient="x.former_owner",
+                payload=_BY_A_SUPERVISOR,
+            ),
+        ),
+        content=card_hash(_FORCED_CARD, "j.head"),
     ),
 }
 
@@ -182,11 +312,12 @@ _TYPES: dict[str, sa.types.TypeEngine[Any]] = {
     "committed_to": sa.TIMESTAMP(timezone=True),
     "resolution": sa.Text(),
     "reason": sa.Text(),
-    "reasons": sa.ARRAY(sa.Text()),
     "comment": sa.Text(),
     "handoff_note": sa.Text(),
     "external_action": sa.Text(),
     "unrecorded": sa.Text(),
+    "finding": sa.Text(),
+    "new_owner": sa.Text(),
 }
 
 

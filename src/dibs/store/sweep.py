@@ -4,15 +4,34 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+from dibs.domain.notices import Notice
 from dibs.domain.task import State
 from dibs.domain.transitions import RULES, Operation
+from dibs.store.chain import event_hash
+from dibs.store.columns import sql_list
+from dibs.store.notices import FORMER_OWNER, follow, to_person, to_supervisors
 from dibs.store.operations import TASK_COLUMNS
-from dibs.store.tables import sql_list
 
 BATCH = 250
 
 _RULE = RULES[Operation.EXPIRE]
 _SOURCES = sql_list(_RULE.from_states)
+
+_OP_ID = "concat_ws(':', 'sweep', {}, {})"
+_DETAIL = "jsonb_build_object('former_owner', {}, 'former_state', {})"
+_EVENT = {
+    "task_id": "s.id",
+    "kind": f"'{_RULE.event}'",
+    "actor_id": "CAST(NULL AS text)",
+    "at": "s.clock",
+    "version_before": "s.version",
+    "version_after": "s.version + 1",
+    "version_seen": "CAST(NULL AS integer)",
+    "op_id": _OP_ID.format("s.id", "s.version + 1"),
+    "why": "CAST(NULL AS text)",
+    "detail": _DETAIL.format("s.owner_id", "s.state"),
+    "content": "CAST(NULL AS bytea)",
+}
 
 # The selection by now() can use the partial index on lease_until; a clock_timestamp() could use none. The
 # UPDATE looks again at the locked row, since the lease may have been renewed before the row was locked.
@@ -28,25 +47,39 @@ WITH due AS MATERIALIZED (
     FOR UPDATE OF t SKIP LOCKED
 ), seen AS MATERIALIZED (
     SELECT d.*, clock_timestamp() AS clock FROM due d
+), sealed AS MATERIALIZED (
+    SELECT s.*, {event_hash(_EVENT, "s.head")} AS hash
+    FROM seen s
+    WHERE s.state IN ({_SOURCES}) AND s.lease_until <= s.clock
 ), expired AS (
     UPDATE dibs.task t
-    SET state = '{_RULE.target}', owner_id = NULL, lease_until = NULL, version = s.version + 1,
+    SET state = '{_RULE.target}', owner_id = NULL, lease_until = NULL, held_since = NULL,
+        version = s.version + 1, head = s.hash,
         started_before = s.started_before OR s.state = '{State.STARTED}',
         needs_check = s.needs_check OR s.state = '{State.STARTED}' OR s.action_recorded,
         last_kind = '{_RULE.event}', last_actor = NULL, last_at = s.clock
-    FROM seen s
-    WHERE t.id = s.id AND t.version = s.version AND s.state IN ({_SOURCES}) AND s.lease_until <= s.clock
-    RETURNING t.*, s.owner_id AS former_owner, s.state AS former_state
+    FROM sealed s
+    WHERE t.id = s.id AND t.version = s.version AND t.lease_until <= s.clock
+    RETURNING t.*, s.owner_id AS former_owner, s.state AS former_state, s.head AS previous
 ), logged AS (
-    INSERT INTO dibs.event (queue_id, task_id, kind, at, version_before, version_after, op_id, detail)
+    INSERT INTO dibs.event
+        (queue_id, task_id, kind, at, version_before, version_after, op_id, detail, previous, hash)
     SELECT e.queue_id, e.id, e.last_kind, e.last_at, e.version - 1, e.version,
-           'sweep:' || e.id || ':' || e.version,
-           jsonb_build_object('former_owner', e.former_owner, 'former_state', e.former_state)
+           {_OP_ID.format("e.id", "e.version")}, {_DETAIL.format("e.former_owner", "e.former_state")},
+           e.previous, e.head
     FROM expired e
 ), carded AS (
     UPDATE dibs.card c SET wanted_version = e.version, next_try_at = least(c.next_try_at, e.last_at)
     FROM expired e WHERE c.task_id = e.id
-)
+), {follow("expired").strip()}, {
+        to_supervisors(
+            "alerted", "expired", Notice.NEEDS_CHECK, payload=FORMER_OWNER, where="x.needs_check"
+        ).strip()
+    }, {
+        to_person(
+            "told", "expired", Notice.LEASE_ENDED, recipient="x.former_owner", payload=FORMER_OWNER
+        ).strip()
+    }
 SELECT {", ".join(f"e.{column}" for column in TASK_COLUMNS.split(", "))}, q.key AS queue_key,
        e.former_owner, e.former_state
 FROM expired e JOIN dibs.queue q ON q.id = e.queue_id"""

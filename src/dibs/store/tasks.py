@@ -9,8 +9,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from dibs.domain.task import OPEN_STATUSES, ActionStatus, ExternalAction, State, Task
+from dibs.store.chain import WORDS_OF_TASK, digest, event_hash
+from dibs.store.columns import sql_list
 from dibs.store.operations import TASK_COLUMNS
-from dibs.store.tables import sql_list
 
 _OPEN = sql_list(sorted(OPEN_STATUSES))
 
@@ -90,7 +91,7 @@ WHERE t.id = :task_id"""
 HISTORY = sa.text(
     """
 SELECT e.kind, e.actor_id, e.at, e.version_before, e.version_after, e.version_seen, e.why, e.detail,
-       coalesce(n.text, a.description, r.comment) AS text, r.handoff_note,
+       coalesce(n.text, a.description, r.comment, e.private_text) AS text, r.handoff_note,
        CASE WHEN e.kind = 'done' THEN t.resolution END AS resolution
 FROM dibs.event e
 JOIN dibs.task t ON t.id = e.task_id
@@ -99,23 +100,47 @@ LEFT JOIN dibs.task_note n
 LEFT JOIN dibs.external_action a
     ON e.kind = 'action_recorded' AND a.task_id = e.task_id AND a.version = e.version_after
 LEFT JOIN dibs.release_card r
-    ON e.kind = 'released' AND r.task_id = e.task_id AND r.version_before = e.version_before
+    ON e.kind IN ('released', 'force_released')
+    AND r.task_id = e.task_id AND r.version_before = e.version_before
 WHERE e.task_id = :task_id
 ORDER BY e.id DESC LIMIT :most"""
 )
+
+_ADDED = {
+    "task_id": "n.task_id",
+    "kind": "'created'",
+    "actor_id": "CAST(:actor AS text)",
+    "at": "n.clock",
+    "version_before": "0",
+    "version_after": "1",
+    "version_seen": "CAST(NULL AS integer)",
+    "op_id": "CAST(:op_id AS text)",
+    "why": "CAST(NULL AS text)",
+    "detail": "CAST(NULL AS jsonb)",
+    "content": "n.content",
+}
 
 ADD_TASK = sa.text(
     f"""
 WITH numbered AS (
     UPDATE dibs.queue SET last_number = last_number + 1 WHERE id = :queue_id
-    RETURNING id, key, channel_id, last_number
+    RETURNING id, key, channel_id, last_number,
+              nextval(pg_get_serial_sequence('dibs.task', 'id')) AS task_id, clock_timestamp() AS clock,
+              {digest(WORDS_OF_TASK.format(":title", ":details"))} AS content
+), sealed AS MATERIALIZED (
+    SELECT n.*, {event_hash(_ADDED, "CAST(NULL AS bytea)")} AS hash FROM numbered n
 ), added AS (
-    INSERT INTO dibs.task (queue_id, number, title, details, deadline, created_by, last_actor)
-    SELECT id, last_number, :title, :details, :deadline, :actor, :actor FROM numbered
+    INSERT INTO dibs.task (id, queue_id, number, title, details, deadline, created_by, created_at,
+                           last_actor, last_at, head)
+    OVERRIDING SYSTEM VALUE
+    SELECT task_id, id, last_number, :title, :details, :deadline, :actor, clock, :actor, clock, hash
+    FROM sealed
     RETURNING *
 ), logged AS (
-    INSERT INTO dibs.event (queue_id, task_id, kind, actor_id, at, version_before, version_after, op_id)
-    SELECT queue_id, id, 'created', :actor, created_at, 0, version, :op_id FROM added
+    INSERT INTO dibs.event
+        (queue_id, task_id, kind, actor_id, at, version_before, version_after, op_id, content, hash)
+    SELECT a.queue_id, a.id, 'created', :actor, a.created_at, 0, a.version, :op_id, s.content, s.hash
+    FROM added a JOIN sealed s ON s.task_id = a.id
 ), carded AS (
     INSERT INTO dibs.card (task_id, channel_id, wanted_version)
     SELECT a.id, n.channel_id, a.version FROM added a JOIN numbered n ON n.id = a.queue_id
@@ -133,20 +158,50 @@ FROM added t JOIN numbered n ON n.id = t.queue_id"""
 
 EVENT_BY_OP_ID = sa.text("SELECT task_id, kind, why, actor_id, at FROM dibs.event WHERE op_id = :op_id")
 
+_REFUSED = {
+    "task_id": "l.id",
+    "kind": "CAST(:rejection AS text)",
+    "actor_id": "CAST(:actor AS text)",
+    "at": "l.clock",
+    "version_before": "l.version",
+    "version_after": "l.version",
+    "version_seen": "CAST(:version AS integer)",
+    "op_id": "CAST(:op_id AS text)",
+    "why": "CAST(:why AS text)",
+    "detail": "CAST(NULL AS jsonb)",
+    "content": "CAST(NULL AS bytea)",
+}
+
 # Takes the task's lock first, as the lost write does: otherwise each would wait for the other.
 SETTLE = sa.text(
-    """
+    f"""
 WITH locked AS MATERIALIZED (
     SELECT t.* FROM dibs.task t WHERE t.id = :task_id FOR UPDATE
+), timed AS MATERIALIZED (
+    SELECT t.*, clock_timestamp() AS clock FROM locked t
 )
-INSERT INTO dibs.event
-    (queue_id, task_id, kind, actor_id, version_before, version_after, version_seen, op_id, why)
-SELECT t.queue_id, t.id, :rejection, :actor, t.version, t.version, CAST(:version AS integer), :op_id, :why
-FROM locked t
+INSERT INTO dibs.event (queue_id, task_id, kind, actor_id, at, version_before, version_after, version_seen,
+                        op_id, why, previous, hash)
+SELECT l.queue_id, l.id, :rejection, :actor, l.clock, l.version, l.version, CAST(:version AS integer), :op_id,
+       :why, l.head, {event_hash(_REFUSED, "l.head")}
+FROM timed l
 ON CONFLICT (op_id) DO NOTHING"""
 )
 
+_WITHOUT_TASK = {
+    **_REFUSED,
+    "task_id": "CAST(NULL AS bigint)",
+    "kind": "CAST(:kind AS text)",
+    "at": "l.clock",
+    "version_before": "CAST(NULL AS integer)",
+    "version_after": "CAST(NULL AS integer)",
+    "version_seen": "CAST(NULL AS integer)",
+}
+
 REFUSE_WITHOUT_TASK = sa.text(
-    "INSERT INTO dibs.event (queue_id, kind, actor_id, op_id, why) "
-    "VALUES (:queue_id, :kind, :actor, :op_id, :why) ON CONFLICT (op_id) DO NOTHING RETURNING id"
+    f"""
+INSERT INTO dibs.event (queue_id, kind, actor_id, at, op_id, why, hash)
+SELECT :queue_id, :kind, :actor, l.clock, :op_id, :why, {event_hash(_WITHOUT_TASK, "CAST(NULL AS bytea)")}
+FROM (SELECT clock_timestamp() AS clock OFFSET 0) l
+ON CONFLICT (op_id) DO NOTHING RETURNING id"""
 )

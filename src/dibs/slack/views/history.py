@@ -35,7 +35,9 @@ def _line(event: Event) -> str:
     details = event.detail or {}
     if former := details.get("former_owner"):
         line += f"\nIt was {text.mention(str(former))}'s."
-    if event.kind == EventKind.RELEASED and details.get("reason"):
+    if new_owner := details.get("to"):
+        line += f"\nIt is {text.mention(str(new_owner))}'s now."
+    if event.kind in (EventKind.RELEASED, EventKind.FORCE_RELEASED) and details.get("reason"):
         line += f"\nReason: {words.reason(str(details['reason']))}"
         if answer := details.get("external_action"):
             line += f"\nExternal action: {words.EXTERNAL_ANSWER[ExternalAnswer(answer)]}"
@@ -45,7 +47,6 @@ def _line(event: Event) -> str:
         ("", event.text),
         ("\nHandoff note", event.handoff_note),
         ("\nResolution", event.resolution),
-        ("", details.get("finding")),
     ):
         if quote:
             line += f"{title}\n{text.quoted(str(quote), QUOTE)}"
