@@ -45,3 +45,13 @@ def test_a_deleted_file_is_said_to_be_gone(scene: Scene) -> None:
     scene.client.files_delete(file=told["file"]["id"])
     expect(scene.left.locator("[data-file]")).to_have_text("This file was deleted.")
     expect(scene.left.locator("[data-file] a")).to_have_count(0)
+
+
+def test_a_picture_stays_within_a_narrow_page(scene: Scene) -> None:
+    scene.page.set_viewport_size({"width": 320, "height": 700})
+    scene.client.files_upload_v2(
+        channel=scene.channel.id, filename="w.png", file=png(900, 30), alt_txt="Wide"
+    )
+    picture = scene.left.get_by_role("img", name="Wide")
+    expect(picture).to_be_visible()
+    assert picture.evaluate("node => node.getBoundingClientRect().right <= innerWidth")

@@ -107,10 +107,11 @@ def test_a_deleted_message_is_not_found(
         slack.press(amal.id, support.id, posted, "claim")
 
 
-def test_a_deactivated_person_is_still_known_but_cannot_be_written_to(
+def test_a_deactivated_person_is_still_known_and_what_is_written_to_them_is_read_by_nobody(
     slack: SlackStandIn, client: WebClient, support: Channel, amal: Person
 ) -> None:
     slack.deactivate(amal.id)
     assert client.users_info(user=amal.id)["user"]["deleted"] is True
-    assert error(lambda: client.chat_postMessage(channel=amal.id, text="x")) == "user_disabled"
+    assert error(lambda: client.conversations_open(users=[amal.id])) == "user_disabled"
+    assert client.chat_postMessage(channel=amal.id, text="x")["ok"]
     assert amal.id in client.conversations_members(channel=support.id)["members"]

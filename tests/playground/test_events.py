@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dibs.playground import Clock
+from dibs.playground.subscriptions import SPARED, Subscriptions
+
 if TYPE_CHECKING:
     from tests.playground.raw_bot import RawBot
     from tests.playground.tiny_bot import TinyBot
@@ -91,3 +94,53 @@ def test_a_stopped_stand_in_sends_nothing_more(
     quick.stop()
     quick.clock.advance(3600)
     assert len(raw.requests) == 2
+
+
+# Given up
+
+
+def failing(raw: RawBot, times: int) -> None:
+    raw.answers += [(500, "")] * times
+    raw.headers = {"x-slack-no-retry": "1"}
+
+
+def test_events_are_switched_off_where_an_address_fails_nearly_always(
+    quick: SlackStandIn, raw: RawBot, membership: tuple[str, str]
+) -> None:
+    failing(raw, SPARED + 1)
+    states = []
+    for _ in range(SPARED + 1):
+        quick.tell({"type": "team_join"})
+        states.append(quick.events_on)
+    assert states == [True] * SPARED + [False]
+    quick.leave(*membership)
+    assert len(raw.requests) == SPARED + 1
+    quick.resume_events()
+    quick.join(*membership)
+    assert (quick.events_on, len(raw.requests)) == (True, SPARED + 2)
+
+
+def test_events_stay_on_where_one_in_twenty_is_taken_or_the_failures_are_long_ago(clock: Clock) -> None:
+    taken, old = Subscriptions(clock), Subscriptions(clock)
+    for number in range(2 * SPARED):
+        taken.count(good=number % 20 == 0)
+        old.count(good=False)
+        clock.advance(4)
+    assert taken.on
+    assert old.on
+
+
+def test_presses_still_arrive_where_events_are_switched_off(
+    quick: SlackStandIn, raw: RawBot, membership: tuple[str, str]
+) -> None:
+    for _ in range(SPARED + 1):
+        quick.app.subscriptions.count(good=False)
+    user, channel = membership
+    assert not quick.events_on
+    assert quick.command(user, channel, "/tiny").status == 200
+    assert len(raw.requests) == 1
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()

@@ -289,10 +289,8 @@ def test_a_file_is_shared_only_where_the_bot_is(
     assert refused(channels=[support.id, outside]) == "not_in_channel"
     assert refused(channel_id=archived) == "posting_to_channel_denied"
     assert refused(channels=[f"C{number}" for number in range(101)]) == "channels_limit_exceeded"
-    direct = slack.world.direct_channel(amal.id).id
-    slack.deactivate(amal.id)
-    assert refused(channel_id=direct) == "posting_to_channel_denied"
-    assert refused(channels=[amal.id]) == "posting_to_channel_denied"
+    robot = slack.add_person("Robot", is_bot=True).id
+    assert refused(channels=[robot]) == "posting_to_channel_denied"
     assert slack.messages(support.id) == []
     complete(client, [file_id], channel_id=support.id)
 

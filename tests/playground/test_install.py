@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import copy
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from slack_sdk.errors import SlackApiError
 from tests.playground.tiny_bot import card
+from tests.support.slack import request
 
 from dibs.playground.manifest import ManifestRefused, read
 
@@ -281,3 +283,84 @@ def test_other_events_of_a_channel_and_of_people(
 def people(quick: SlackStandIn) -> tuple[Person, Channel]:
     amal = quick.add_person("Amal")
     return amal, quick.add_channel("support", members=[amal.id])
+
+
+def test_changed_and_deleted_messages_are_told_to_who_subscribed(
+    quick: SlackStandIn,
+    raw: RawBot,
+    people: tuple[Person, Channel],
+    client_of: Callable[[SlackStandIn], WebClient],
+) -> None:
+    amal, channel = people
+    client = client_of(quick)
+    quick.install(manifest("chat:write", "channels:history", events=("message.channels",)))
+
+    def told(number: int) -> Json:
+        quick.wait_until(lambda: len(raw.requests) == number)
+        event = json.loads(raw.requests[-1][1])["event"]
+        assert isinstance(event, dict)
+        return event
+
+    ts = client.chat_postMessage(channel=channel.id, text="one")["ts"]
+    told(1)
+    client.chat_update(channel=channel.id, ts=ts, text="two")
+    changed = told(2)
+    assert (changed["subtype"], changed["hidden"], changed["channel"]) == (
+        "message_changed",
+        True,
+        channel.id,
+    )
+    assert (changed["message"]["text"], changed["previous_message"]["text"]) == ("two", "one")
+    assert changed["message"]["ts"] == ts != changed["ts"]
+    client.chat_delete(channel=channel.id, ts=ts)
+    deleted = told(3)
+    assert (deleted["subtype"], deleted["deleted_ts"]) == ("message_deleted", ts)
+    assert deleted["previous_message"]["text"] == "two"
+    raw.answers.append((200, json.dumps({"response_type": "in_channel", "text": "aloud"})))
+    quick.command(amal.id, channel.id, "/tiny")
+    assert told(5)["text"] == "aloud"
+
+
+def _has_heard(raw: RawBot, requests: int) -> bool:
+    return len(raw.requests) == requests
+
+
+def test_what_goes_through_a_response_url_is_told_to_who_subscribed(
+    quick: SlackStandIn,
+    raw: RawBot,
+    people: tuple[Person, Channel],
+    client_of: Callable[[SlackStandIn], WebClient],
+) -> None:
+    amal, channel = people
+    ts = client_of(quick).chat_postMessage(channel=channel.id, text="one", blocks=card())["ts"]
+    quick.install(manifest("chat:write", "channels:history", events=("message.channels",)))
+    quick.press(amal.id, channel.id, ts, "claim")
+    url = raw.payload()["response_url"]
+    kinds: list[str] = []
+    for number, answer in enumerate(
+        [{"text": "private"}, {"text": "two", "replace_original": True}, {"delete_original": True}]
+    ):
+        sent = request("POST", url, json.dumps(answer).encode(), {"Content-Type": "application/json"})
+        assert sent[0] == 200
+        quick.wait_until(partial(_has_heard, raw, 1 + number))
+        kinds += [json.loads(body)["event"]["subtype"] for _, body in raw.requests[1 + len(kinds) :]]
+    assert kinds == ["message_changed", "message_deleted"]
+
+
+def test_nobody_who_did_not_subscribe_is_told_of_messages(
+    quick: SlackStandIn,
+    raw: RawBot,
+    people: tuple[Person, Channel],
+    client_of: Callable[[SlackStandIn], WebClient],
+) -> None:
+    _, channel = people
+    client = client_of(quick)
+    for installed in (None, manifest("chat:write", "im:history", events=("message.im",))):
+        if installed:
+            quick.install(installed)
+        ts = client.chat_postMessage(channel=channel.id, text="one")["ts"]
+        client.chat_update(channel=channel.id, ts=ts, text="two")
+        client.chat_delete(channel=channel.id, ts=ts)
+    direct = client.chat_postMessage(channel=people[0].id, text="to one person")
+    quick.wait_until(lambda: raw.requests)
+    assert [json.loads(body)["event"]["channel"] for _, body in raw.requests] == [direct["channel"]]

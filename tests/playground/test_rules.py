@@ -38,6 +38,7 @@ RULES: dict[str, tuple[str, ...]] = {
     "a ticket for a connection works once and soon no longer": (
         "socket_mode::test_a_ticket_lets_one_connection_in_and_soon_none",
     ),
+    "a connection is asked for by POST": ("socket_mode::test_a_connection_is_asked_for_by_post_only",),
     "a connection begins with hello": ("socket_mode::test_a_connection_is_greeted",),
     "ten connections and no more": ("socket_mode::test_an_eleventh_connection_is_turned_away",),
     "each envelope goes to one of several connections": (
@@ -86,6 +87,10 @@ RULES: dict[str, tuple[str, ...]] = {
     "text limits of postMessage and update": ("web_api::test_text_limits",),
     "text without blocks removes the blocks": ("web_api::test_text_without_blocks_removes_the_blocks",),
     "only the bot's own messages are updated": ("web_api::test_only_own_and_present_messages_are_updated",),
+    "a direct message is known by its channel, and its history has a scope of its own": (
+        "direct_messages::test_a_direct_message_is_updated_and_deleted_by_its_channel",
+        "direct_messages::test_a_direct_messages_history_tells_metadata_and_needs_its_own_scope",
+    ),
     "malformed metadata": ("web_api::test_malformed_metadata",),
     "ephemerals only to members of the channel, and never updatable": (
         "web_api::test_private_messages_reach_members_only_and_are_nobodys_to_update",
@@ -148,13 +153,16 @@ RULES: dict[str, tuple[str, ...]] = {
         "events::test_the_reason_tells_silence_from_a_refusal_and_from_nobody_there",
         "socket_mode::test_an_event_tells_which_try_it_is",
     ),
+    "events to an address that fails nearly always are switched off": (
+        "events::test_events_are_switched_off_where_an_address_fails_nearly_always",
+    ),
     "x-slack-no-retry is honoured": ("events::test_no_retry_is_honoured",),
     "an address answers a challenge first": ("events::test_an_address_must_answer_a_challenge",),
     # Changes behind the bot's back
     "channels archived": ("web_api::test_an_archived_channel",),
     "messages deleted": ("changes::test_a_deleted_message_is_not_found",),
     "people deactivated": (
-        "changes::test_a_deactivated_person_is_still_known_but_cannot_be_written_to",
+        "changes::test_a_deactivated_person_is_still_known_and_what_is_written_to_them_is_read_by_nobody",
         "web_api::test_direct_messages",
     ),
     "bots removed from a channel": (
@@ -178,7 +186,10 @@ RULES: dict[str, tuple[str, ...]] = {
     "no Home tab, no view in it": ("install::test_a_home_tab_that_is_not_enabled_takes_no_view",),
     "no interactivity, no presses": ("install::test_without_interactivity_a_press_goes_nowhere",),
     "only the shortcuts of the manifest": ("install::test_shortcuts_are_those_of_the_manifest",),
-    "only the events that were subscribed to": ("install::test_events_are_told_only_to_who_subscribed",),
+    "only the events that were subscribed to": (
+        "install::test_events_are_told_only_to_who_subscribed",
+        "install::test_nobody_who_did_not_subscribe_is_told_of_messages",
+    ),
     "a manifest that does not hold together is refused": (
         "install::test_a_manifest_that_does_not_hold_together_is_refused",
     ),

@@ -65,6 +65,13 @@ def test_the_apps_own_token_comes_in_the_header_only(slack: SlackStandIn) -> Non
     assert json.loads(answer) == {"ok": False, "error": "not_authed"}
 
 
+def test_a_connection_is_asked_for_by_post_only(slack: SlackStandIn) -> None:
+    token = {"Authorization": f"Bearer {APP_TOKEN}"}
+    url = f"{slack.api_url}apps.connections.open"
+    assert json.loads(request("GET", url, headers=token)[1]) == {"ok": False, "error": "insecure_request"}
+    assert json.loads(request("POST", url, headers=token)[1])["ok"]
+
+
 def test_a_ticket_lets_one_connection_in_and_soon_none(slack: SlackStandIn) -> None:
     url, late = link(slack), link(slack)
     first, again, unknown = RawSocket(url), RawSocket(url), RawSocket(url + "&ticket=none")

@@ -152,6 +152,11 @@ def _pull_lever(slack: SlackStandIn, act: Json) -> Callable[[], str]:
     return lever.run
 
 
+def _resume_events(slack: SlackStandIn, act: Json) -> Callable[[], Result | None]:
+    del act
+    return slack.resume_events
+
+
 def _begin_tour(slack: SlackStandIn, act: Json) -> Callable[[], Result | None]:
     del act
 
@@ -175,6 +180,7 @@ ACTS: Final[dict[str, Callable[[SlackStandIn, Json], Callable[[], Result | str |
     "fault": _fault,
     "clear_faults": _clear_faults,
     "pull_lever": _pull_lever,
+    "resume_events": _resume_events,
     "begin_tour": _begin_tour,
 }
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dibs.playground.errors import ApiError
 from dibs.playground.limits import RateLimits
+from dibs.playground.subscriptions import Subscriptions
 from dibs.playground.world import APP_ID
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class App:
         self.socket_mode = app_token is not None
         self.rate_limits = False
         self.limits = RateLimits(clock)
+        self.subscriptions = Subscriptions(clock)
         self.client_id = f"{secrets.randbelow(10**10)}.{secrets.randbelow(10**12)}"
         self.client_secret = secrets.token_hex(16)
         self.grants: dict[str, Grant] = {}
@@ -108,8 +110,9 @@ class App:
         return self.manifest is None or self.manifest.hears(event)
 
     def tell_news(self, world: World) -> None:
-        """Tell the app what it brought about itself, if its manifest asks for that. Called under the lock."""
-        news, world.news = world.news, []
+        """Tell the app what it brought about itself, if its manifest asks for that."""
+        with world.lock:
+            news, world.news = world.news, []
         for event in news:
             if self.manifest and self.manifest.hears(event):
                 self._happened(world, event)

@@ -80,6 +80,7 @@ def shown(slack: SlackStandIn) -> Json:
         "deliver_next": [{"name": name, **_told(mishap)} for name, mishap in slack.faults.mishaps],
         "ahead": slack.clock.ahead,
         "rate_limits": slack.rate_limits,
+        "events_on": slack.events_on,
         "socket_mode": slack.socket_mode,
         "connected": slack.sockets.connected,
     }

@@ -38,6 +38,8 @@ class Events:
         farewell = told["type"] in FAREWELLS
         if not self._app.hears(told) or not (farewell or self._app.installed_in(self._world)):
             return None
+        if not self._app.subscriptions.on:
+            return None
         with self._world.lock:
             body = payloads.event(self._world, told)
         answer = self._try(told, body, 0, "")
@@ -51,13 +53,16 @@ class Events:
     def _try(self, told: Json, body: Json, attempt: int, why: str) -> Answer:
         answer = self._way.event(body, attempt, why)
         self._note(told, answer)
+        if not self._app.socket_mode and self._app.subscriptions.count(good=answer.good):
+            with self._world.lock:
+                self._world.changed()
         return answer
 
     def _later(self, told: Json, body: Json, last: Answer) -> None:
         tried = [last]
 
         def once_more(attempt: int) -> None:
-            if again(tried[-1]):
+            if again(tried[-1]) and self._app.subscriptions.on:
                 tried.append(self._try(told, body, attempt, reason(tried[-1])))
 
         for attempt, seconds in LATER:

@@ -159,11 +159,7 @@ class Furnishing(Looking):
             channel = self.world.channels[channel_id]
             previous = channel.messages.pop(ts)
             self.world.changed()
-        self._acts.hear_if_subscribed(
-            payloads.message_event(
-                channel, {"previous_message": previous, "deleted_ts": ts}, "message_deleted"
-            )
-        )
+        self._acts.hear_if_subscribed(payloads.message_deleted(self.world, channel, previous))
 
     def deactivate(self, user_id: str) -> None:
         """Deactivate somebody's account."""

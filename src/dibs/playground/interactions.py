@@ -150,6 +150,7 @@ class Interactions:
         world = self._world
         with world.lock:
             message = replies.say(world, ResponseUrl(user, channel.id, world.clock.now(), None), params)
+            self._app.tell_news(world)
         return message if message.get("is_ephemeral") else None
 
     def _command_failed(self, user: str, channel: Channel, name: str, code: str, result: Result) -> Result:

@@ -112,6 +112,7 @@ class PageRoutes:
         return {
             "commands": offered_commands(slack.commands, slack.manifest),
             "home_tab": slack.manifest is None or slack.manifest.home_tab,
+            "events_on": slack.events_on,
             "shortcuts": offered_shortcuts(slack.manifest),
             "levers": [{"label": lever.label, "explanation": lever.explanation} for lever in slack.levers],
             "tour": slack.tour.shown(),

@@ -155,6 +155,18 @@ def message_event(channel: Channel, message: Json, subtype: str = "") -> Json:
     return told | ({"hidden": True} if subtype in HIDDEN else {})
 
 
+def message_changed(world: World, channel: Channel, before: Json, after: Json) -> Json:
+    """Return what a bot is told of a message that has new content."""
+    told = {"ts": world.clock.ts(), "message": after, "previous_message": before}
+    return message_event(channel, told, "message_changed")
+
+
+def message_deleted(world: World, channel: Channel, gone: Json) -> Json:
+    """Return what a bot is told of a message that is no more."""
+    told = {"ts": world.clock.ts(), "deleted_ts": gone["ts"], "previous_message": gone}
+    return message_event(channel, told, "message_deleted")
+
+
 def event(world: World, told: Json) -> Json:
     """Return an Events API request about one thing that happened."""
     at = world.clock.ts()

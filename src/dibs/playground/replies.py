@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any, Final
 
 from dibs.playground.errors import ApiError
+from dibs.playground.payloads import message_changed, message_deleted, message_event
 from dibs.playground.webapi.arguments import Arguments
 from dibs.playground.webapi.chat import content
 
@@ -39,11 +41,13 @@ def say(world: World, url: ResponseUrl, params: Json) -> Json:
         return _delete_original(world, url)
     text, blocks = content(args)
     if args.flag("replace_original") and url.message_ts:
-        original = _original(world, url)
-        return world.replace(original, text=text, blocks=blocks)
+        return _replace_original(world, url, text, blocks)
     message = world.compose(text=text, blocks=blocks)
     if args.text("response_type", "ephemeral") == "in_channel":
-        return world.post(world.channels[url.channel], message)
+        channel = world.channels[url.channel]
+        world.post(channel, message)
+        world.news.append(message_event(channel, message))
+        return message
     return world.whisper(url.user, url.channel, message)
 
 
@@ -59,11 +63,22 @@ def _original(world: World, url: ResponseUrl) -> Json:
     return message
 
 
+def _replace_original(world: World, url: ResponseUrl, text: str, blocks: list[Json] | None) -> Json:
+    message = _original(world, url)
+    before = copy.deepcopy(message)
+    world.replace(message, text=text, blocks=blocks)
+    if not message.get("is_ephemeral"):
+        world.news.append(message_changed(world, world.channels[url.channel], before, message))
+    return message
+
+
 def _delete_original(world: World, url: ResponseUrl) -> Json:
     if not url.message_ts:
         raise ApiError("message_not_found")
     message = _original(world, url)
-    world.channels[url.channel].messages.pop(url.message_ts, None)
+    channel = world.channels[url.channel]
+    if channel.messages.pop(url.message_ts, None):
+        world.news.append(message_deleted(world, channel, message))
     world.ephemerals[:] = [e for e in world.ephemerals if e.message is not message]
     world.changed()
     return message

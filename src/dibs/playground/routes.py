@@ -33,6 +33,7 @@ Json = dict[str, Any]
 
 SILENCE_SECONDS: Final = 60.0
 HEADER_ONLY: Final = frozenset({"apps.connections.open"})
+POST_ONLY: Final = frozenset({"apps.connections.open"})
 GARBAGE: Final = b'{"ok": tr<html>'
 
 
@@ -68,7 +69,7 @@ class BotRoutes:
         def work() -> Response:
             status, headers = HTTPStatus.OK, self._scopes(token)
             try:
-                answer = webapi.answer(self._app, name, token, params)
+                answer = self._answer(request.method, name, token, params)
             except ApiError as refusal:
                 answer = refusal.as_json()
                 if refusal.headers:
@@ -77,6 +78,11 @@ class BotRoutes:
             return JSONResponse(answer, status, headers)
 
         return await self.faulty(world, name, params, request, work)
+
+    def _answer(self, verb: str, name: str, token: str, params: Json) -> Json:
+        if name in POST_ONLY and verb != "POST":
+            raise ApiError("insecure_request")
+        return webapi.answer(self._app, name, token, params)
 
     def _scopes(self, token: str) -> dict[str, str]:
         """Return the header that tells a bot with every answer what it was granted."""
@@ -101,6 +107,7 @@ class BotRoutes:
         def work() -> Response:
             try:
                 replies.through_response_url(world, token, params)
+                self._app.tell_news(world)
             except ApiError as refusal:
                 _log(world, "response_url", params, refusal.as_json())
                 return JSONResponse(refusal.as_json(), 404 if refusal.code in replies.GONE else 400)

@@ -179,6 +179,17 @@ class SlackStandIn(Workspace):
         self.app.rate_limits = on
 
     @property
+    def events_on(self) -> bool:
+        """Whether events are delivered; Slack stops when an address fails nearly always."""
+        return self.app.subscriptions.on
+
+    def resume_events(self) -> None:
+        """Have events delivered again, as the app's owner does in its settings."""
+        self.app.subscriptions.resume()
+        with self.world.lock:
+            self.world.changed()
+
+    @property
     def manifest(self) -> Manifest | None:
         """The manifest in use, with its commands and shortcuts; None while everything is granted."""
         return self.app.manifest

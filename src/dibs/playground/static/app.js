@@ -1,5 +1,6 @@
 // The page: two panes on one world, news by long polling, and presses that are sent together when asked.
 
+import { h } from "/static/dom.js";
 import { Faults } from "/static/faults.js";
 import { Presses } from "/static/inspector.js";
 import { Pane } from "/static/pane.js";
@@ -7,6 +8,7 @@ import { remember, remembered } from "/static/remembered.js";
 import { Tour } from "/static/tour.js";
 
 const notice = document.getElementById("notice");
+const eventsOff = document.getElementById("events-off");
 const together = document.getElementById("together");
 const toggle = (name) => document.querySelector(`[data-toggle="${name}"]`);
 const TOGETHER = ["press", "press_in_view", "submit", "shortcut"];
@@ -123,6 +125,15 @@ function draw(world) {
   presses.show(world.presses);
   tour.show(world.tour);
   faults.show(world);
+  showEvents(world.events_on);
+}
+
+/** Say that the bot is told of nothing any more, and offer to change that. */
+function showEvents(on) {
+  if (eventsOff.hidden === on) return;
+  eventsOff.hidden = on;
+  const resume = h("button", { type: "button", class: "button", "data-resume-events": true, click: (event) => alone({ kind: "resume_events" }, event.currentTarget) }, "Switch them on again");
+  eventsOff.replaceChildren(...(on ? [] : [h("span", {}, "Events are switched off: in the last hour the bot took fewer than one in twenty. Presses and commands still reach it."), " ", resume]));
 }
 
 /** Show one person or two; presses can go out together only from two panes. */

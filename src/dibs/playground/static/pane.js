@@ -5,8 +5,11 @@ import { Composer } from "/static/composer.js";
 import { h } from "/static/dom.js";
 import { MessageList, putFocus, whereFocusIs } from "/static/messages.js";
 import { Modal, confirmDialog } from "/static/modal.js";
+import { remember, remembered } from "/static/remembered.js";
 
 const HOME = "home";
+// The newest message that each person has seen in each channel, whichever pane they were in.
+const lastSeen = remembered("last-seen", {});
 const PERMALINK = /^https:\/\/playground\.invalid\/archives\/(\w+)\/p(\d+)(\d{6})$/;
 
 export class Pane {
@@ -18,7 +21,6 @@ export class Pane {
     this.moved = moved;
     this.user = "";
     this.channel = "";
-    this.lastSeen = {};
     this.told = null;
     this.thread = "";
     this.modal = new Modal(this, (what, node, label) => this.act(what, node, label));
@@ -30,6 +32,7 @@ export class Pane {
     this.personSelect = h("select", { "data-select": "person", "aria-label": "You are", change: () => this.become(this.personSelect.value) });
     this.channelSelect = h("select", { "data-select": "channel", "aria-label": "Channel", change: () => this.lookAt(this.channelSelect.value) });
     this.hint = h("p", { class: "armed-hint", role: "status", "data-armed-hint": true, hidden: true });
+    this.unread = h("p", { class: "unread", role: "status", "data-unread": true, hidden: true });
     this.live = h("p", { class: "unseen", role: "status", "data-announcement": true });
     this.list = new MessageList(this, "Messages");
     this.list.root.addEventListener("scroll", () => this.checkPeek(), { passive: true });
@@ -51,6 +54,7 @@ export class Pane {
         h("label", { class: "where" }, h("span", {}, "in"), this.channelSelect),
       ),
       this.hint,
+      this.unread,
       this.list.root,
       this.home,
       this.peek,
@@ -151,8 +155,14 @@ export class Pane {
     this.avatar.textContent = person.name.slice(0, 1);
     const people = this.world.people.filter((one) => !one.is_bot);
     options(this.personSelect, people.map((one) => [one.id, one.name + (one.foreign ? " (another workspace)" : "") + (one.deleted ? " (deactivated)" : "")]), this.user);
-    this.lastSeen[this.channel] = seen.latest[this.channel];
-    const news = (id) => (id !== this.channel && seen.latest[id] && seen.latest[id] !== this.lastSeen[id] ? "● " : "");
+    const mark = (id) => `${this.user}/${id}`;
+    const latest = seen.latest[this.channel];
+    if (latest && lastSeen[mark(this.channel)] !== latest) {
+      lastSeen[mark(this.channel)] = latest;
+      remember("last-seen", lastSeen);
+    }
+    const isNew = (id) => id !== this.channel && seen.latest[id] && seen.latest[id] !== lastSeen[mark(id)];
+    const news = (id) => (isNew(id) ? "● " : "");
     const channels = this.world.channels.filter((one) => !one.is_im || one.members.includes(this.user));
     const name = (one) => (one.is_im ? `${this.world.bot.name} (direct message)` : `#${one.name}`);
     const places = channels.map((one) => [one.id, news(one.id) + name(one) + (one.is_archived ? " (archived)" : "")]);
@@ -160,8 +170,22 @@ export class Pane {
     options(this.channelSelect, [...places, ...home], this.channel);
     const here = channels.find((one) => one.id === this.channel);
     const where = here?.is_im ? this.world.bot.name : `#${here?.name}`;
+    this.showUnread(channels.find((one) => one.is_im && isNew(one.id))?.id ?? "");
     this.composer.show({ hidden: !here || Boolean(this.thread), where, commands: this.world.commands, shortcuts: this.shortcuts() });
     this.threadComposer.show({ hidden: false, where: "the thread", commands: [] });
+  }
+
+  /** Say that the bot wrote to this person directly, as a client does wherever one is looking; "" for nothing new. */
+  showUnread(channel) {
+    if (this.unread.hidden !== Boolean(channel) && this.unreadIn === channel) return;
+    this.unreadIn = channel;
+    this.unread.hidden = !channel;
+    this.unread.replaceChildren(...(channel ? [h("button", { type: "button", class: "quiet", click: () => this.readUnread(channel) }, h("span", { "aria-hidden": "true" }, "● "), `New direct message from ${this.world.bot.name}`)] : []));
+  }
+
+  readUnread(channel) {
+    this.lookAt(channel);
+    this.list.root.focus({ preventScroll: true });
   }
 
   /** What the app offers from anywhere, for the menu beside the composer. */

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dibs.playground.blockkit import check_blocks
 from dibs.playground.errors import ApiError, invalid_blocks
-from dibs.playground.payloads import message_event
+from dibs.playground.payloads import message_changed, message_deleted, message_event
 from dibs.playground.webapi.conversations import direct, joined, known
 
 if TYPE_CHECKING:
@@ -55,9 +55,11 @@ def update(world: World, args: Arguments) -> Json:
     text, blocks = content(args)
     if len(text) > LONGEST_UPDATE:
         raise ApiError("msg_too_long")
+    before, metadata = copy.deepcopy(message), _metadata(args)
     if "metadata" in args:
-        message["metadata"] = _metadata(args)
+        message["metadata"] = metadata
     world.replace(message, text=text, blocks=blocks)
+    world.news.append(message_changed(world, channel, before, message))
     return {"channel": channel.id, "ts": message["ts"], "text": text, "message": copy.deepcopy(message)}
 
 
@@ -67,6 +69,7 @@ def delete(world: World, args: Arguments) -> Json:
     message = own_message(world, channel, args.required("ts", "message_not_found"), "cant_delete_message")
     del channel.messages[message["ts"]]
     world.changed()
+    world.news.append(message_deleted(world, channel, message))
     return {"channel": channel.id, "ts": message["ts"]}
 
 
@@ -124,8 +127,6 @@ def own_message(world: World, channel: Channel, ts: str, not_mine: str) -> Json:
 def _destination(world: World, args: Arguments) -> Channel:
     target = args.required("channel", "channel_not_found")
     channel = direct(world, target) if target in world.people else joined(world, target)
-    if channel.is_im and any(world.people[user].deleted for user in channel.members):
-        raise ApiError("user_disabled")
     return _open_for_posting(channel)
 
 

@@ -57,20 +57,28 @@ def open_direct(world: World, args: Arguments) -> Json:
         raise ApiError("users_list_not_supplied")
     if len(users) > 1:
         raise ApiError("method_not_supported_for_channel_type")
+    if users[0] in world.people and world.people[users[0]].deleted:
+        raise ApiError("user_disabled")
+    already = {"no_op": True, "already_open": True} if _opened(world, users[0]) else {}
     channel = direct(world, users[0])
     shown = as_json(world, channel) if args.flag("return_im") else {"id": channel.id}
-    return {"channel": shown}
+    return already | {"channel": shown}
+
+
+def _opened(world: World, user: str) -> bool:
+    return any(channel.is_im and user in channel.members for channel in world.channels.values())
 
 
 def direct(world: World, user: str) -> Channel:
-    """Return the direct message with a person, or say why there can be none."""
+    """Return the direct message with a person, or say why there can be none.
+
+    A message to somebody who was deactivated arrives where nobody reads it: Slack takes it and says nothing.
+    """
     person = world.people.get(user)
     if person is None:
         raise ApiError("user_not_found")
     if person.is_bot:
         raise ApiError("cannot_dm_bot")
-    if person.deleted:
-        raise ApiError("user_disabled")
     return world.direct_channel(user)
 
 

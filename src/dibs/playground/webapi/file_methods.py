@@ -181,15 +181,14 @@ def _channels(world: World, args: Arguments) -> list[Channel]:
         found = [known(world, one) for one in [single] if one]
         found += [direct(world, one) if one in world.people else known(world, one) for one in several]
     except ApiError as refusal:
-        if refusal.code in {"user_disabled", "cannot_dm_bot"}:
+        if refusal.code == "cannot_dm_bot":
             raise ApiError("posting_to_channel_denied") from None
         raise ApiError("channel_not_found" if single else "invalid_channel") from None
     found = list({channel.id: channel for channel in found}.values())
     for channel in found:
         if world.bot_user_id not in channel.members:
             raise ApiError("not_in_channel")
-        gone = channel.is_im and any(world.people[user].deleted for user in channel.members)
-        if channel.is_archived or gone:
+        if channel.is_archived:
             raise ApiError("posting_to_channel_denied")
     return found
 
