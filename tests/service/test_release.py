@@ -55,9 +55,6 @@ GIVEN: dict[str, Any] = {
         (C, False, {"reason": "other"}, Refusal.COMMENT_MISSING),
         (C, False, {"reason": "other", "comment": "  "}, Refusal.COMMENT_MISSING),
         (C, False, {"reason": "other", "comment": "a fire drill"}, None),
-        (C, False, {"reason": "bored", "reasons": ["bored"]}, None),
-        (C, False, {"reasons": ["bored"]}, Refusal.REASON_MISSING),
-        (C, False, {"reasons": []}, Refusal.REASON_MISSING),
     ],
 )
 def test_each_precondition_accepts_and_refuses(
@@ -83,6 +80,16 @@ def test_each_precondition_accepts_and_refuses(
     assert (event["kind"], event["why"]) == ("release_rejected" if why else "released", why)
     named = {action.status for action in outcome.actions}
     assert named == ({ActionStatus.IN_PROGRESS} if why is Refusal.ACTION_UNSTATED and action_open else set())
+
+
+def test_a_queue_has_its_own_reasons(desk: Desk, service: TransitionService) -> None:
+    task = place(desk, C)
+    desk.execute("UPDATE dibs.queue SET reasons = ARRAY['Waits for the bank', 'other']")
+    refused = service.release(task.id, AMAL, task.version, reason="out_of_scope")
+    assert refused.why is Refusal.REASON_MISSING
+    assert service.release(task.id, AMAL, task.version, reason="other").why is Refusal.COMMENT_MISSING
+    assert service.release(task.id, AMAL, task.version, reason="Waits for the bank").changed
+    assert desk.value("SELECT reason FROM dibs.release_card") == "Waits for the bank"
 
 
 @pytest.mark.parametrize("answer", ["completed", "not_completed", "unknown"])

@@ -119,11 +119,12 @@ IMPOSSIBLE: dict[str, list[Values]] = {
 
 @pytest.fixture
 def filled(desk: Desk) -> Desk:
-    """The desk with two tasks, the second without a card, and a second queue without a breaker."""
+    """The desk with two tasks, one without a card, a queue without a breaker, and no row for the clock."""
     desk.task()
     second = desk.task()
     desk.execute("DELETE FROM dibs.card WHERE task_id = :id", id=second.id)
     _insert(desk, "queue", {**GOOD["queue"], "key": "SECOND"})
+    desk.execute("DELETE FROM dibs.clock")
     return desk
 
 
