@@ -16,7 +16,7 @@ from tests.support.journey import (
     place,
     whole_row,
 )
-from tests.support.store import AMAL, BILAL, SUE, Desk
+from tests.support.store import AMAL, BILAL, HANA, SUE, Desk
 
 from dibs.domain.outcomes import Outcome, Verdict
 from dibs.domain.task import ActionStatus, State, Task
@@ -37,6 +37,8 @@ commit          claimed,started  owner             any      same     committed
 done            started          owner             any      done     done
 release         claimed,started  owner             any      queued   released
 check           unfinished       owner,supervisor  any      same     checked
+transfer        claimed,started  supervisor        any      claimed  transferred
+force_release   claimed,started  supervisor        any      queued   force_released
 """
 
 VERSIONS = {"as seen": PLACED_VERSION, "older": PLACED_VERSION - 1, "newer": PLACED_VERSION + 1}
@@ -92,6 +94,14 @@ def refusal(promise: Promise, case: Case) -> str | None:
     elif promise.operation == "check":
         may = owner or case.who == "supervisor"
         reasons = [("already_done", done), ("not_allowed", not may), ("stale", stale)]
+    elif promise.who == {"supervisor"}:
+        may = case.who == "supervisor"
+        reasons = [
+            ("already_done", done),
+            ("not_a_supervisor", not may),
+            ("not_held", queued),
+            ("stale", stale),
+        ]
     else:
         reasons = [
             ("already_done", done),
@@ -129,6 +139,12 @@ def press(service: TransitionService, operation: str, task: Task, action: int) -
             op_id=op,
         ),
         "check": lambda who, version, op: service.check(task.id, who, version, finding="saw it", op_id=op),
+        "transfer": lambda who, version, op: service.transfer(
+            task.id, who, version, HANA, reason="she knows the bank", op_id=op
+        ),
+        "force_release": lambda who, version, op: service.force_release(
+            task.id, who, version, reason="shift_ending", op_id=op
+        ),
     }
     return presses[operation]
 
@@ -144,6 +160,7 @@ def test_an_operation_does_just_what_is_promised(
     desk: Desk, service: TransitionService, operation: str, state: State
 ) -> None:
     promise = PROMISES[operation]
+    desk.execute("UPDATE dibs.queue SET supervisor_operations = true")
     wrong = []
     for case in cases(state):
         # A started task is flagged only for its check: no press of Dibs' own leaves one behind.
@@ -184,6 +201,18 @@ def test_an_operation_does_just_what_is_promised(
         if seen != expected:
             wrong.append({"case": case, "seen": seen, "expected": expected})
     assert not wrong
+
+
+@pytest.mark.parametrize("operation", ["transfer", "force_release"])
+def test_what_supervisors_may_do_is_off_until_their_queue_turns_it_on(
+    desk: Desk, service: TransitionService, operation: str
+) -> None:
+    task = place(desk, State.STARTED)
+    before = whole_row(desk, task)
+    outcome = press(service, operation, task, 0)(SUE, PLACED_VERSION, operation)
+    assert (outcome.verdict, outcome.why) == (Verdict.UNCHANGED, "turned_off")
+    assert whole_row(desk, task) == before
+    assert newest_event(desk, task)["kind"] == f"{operation}_rejected"
 
 
 def test_the_matrix_asks_every_operation_that_a_person_has() -> None:
