@@ -8,6 +8,7 @@ from dibs.domain.errors import StoreError
 from dibs.domain.queue import NewQueue
 from dibs.domain.task import State
 from dibs.playground import Lever, SlackStandIn, Step, Where
+from dibs.slack import manifest
 from dibs.wiring import Bot
 
 _PEOPLE = ("Amal", "Bilal", "Hana", "Marek", "Sue")
@@ -76,7 +77,13 @@ _TOUR = (
 
 
 def set_the_scene(slack: SlackStandIn, bot: Bot) -> None:
-    """Fill the stand-in, which forgets everything when it stops, and the queue, if it is not there yet."""
+    """Fill the stand-in, which forgets everything when it stops, and the queue, if it is not there yet.
+
+    Dibs is installed by its own manifest and held to Slack's rate limits, so that it can do here only what
+    it can do in Slack.
+    """
+    slack.install(manifest.read(manifest.Way.HTTP))
+    slack.rate_limits = True
     slack.commands = list(_COMMANDS)
     people = [slack.add_person(name) for name in _PEOPLE]
     channel = slack.add_channel("support", members=[person.id for person in people])

@@ -124,6 +124,19 @@ def test_the_whole_tour_with_a_mouse(visit: Visit) -> None:
     visit.ticked_off(5)
     expect(has_it.locator("[data-view]")).to_contain_text("which changed nothing")
     expect(visit.tour).to_contain_text("6 of 6 done")
+    # All of that was done with no more than the manifest grants, within Slack's rate limits.
+    assert visit.office.slack.rate_limits
+    refused = {one.response.get("error") for one in visit.office.slack.calls if not one.response.get("ok")}
+    assert refused <= {"ratelimited"}
+
+
+def test_only_what_the_manifest_names_is_offered(visit: Visit) -> None:
+    installed = visit.office.slack.manifest
+    assert installed
+    assert {"/queue", "/release", "/audit", "/dibs"} <= set(installed.commands)
+    expect(visit.left.locator("[data-select=channel] option[value=home]")).to_have_count(0)
+    visit.left.locator("[data-composer]").fill("/au")
+    expect(visit.left.get_by_role("option", name="/audit")).to_be_visible()
 
 
 def test_the_whole_tour_by_keyboard_alone(visit: Visit) -> None:
