@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from dibs.domain.task import ExternalAction, Task
+from dibs.domain.task import ExternalAction, Reason, Task
 
 KEY_FORM = re.compile(r"[A-Z][A-Z0-9]{1,9}")
 """A queue's key: two to ten capital letters and digits, a letter first."""
@@ -16,11 +16,13 @@ DEFAULT_LEASE_MINUTES = 30
 LONGEST_LEASE_MINUTES = 7 * 24 * 60
 DEFAULT_SPIKE_LIMIT = 10
 DEFAULT_SPIKE_MINUTES = 10
+USUAL_REASONS: tuple[str, ...] = tuple(Reason)
+"""Why a task may be handed back in a queue that has no list of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A list of tasks worked by one team, shown in one channel."""
+    """A list of tasks worked by one team, shown in one channel, with everything that can be set."""
 
     id: int
     workspace: str
@@ -28,6 +30,22 @@ class Queue:
     name: str
     channel_id: str
     lease_seconds: int
+    eligible_group: str | None = None
+    """The user group whose members may claim; None: the members of the channel."""
+    alert_channel: str | None = None
+    """Where alerts go; None: to each supervisor, in a direct message."""
+    spike_limit: int = DEFAULT_SPIKE_LIMIT
+    spike_minutes: int = DEFAULT_SPIKE_MINUTES
+    spike_share: int | None = None
+    """Percent of the leases held, which is the limit where it is more."""
+    longest_hold_seconds: int | None = None
+    """How long one owner may keep a task by renewing; None: without end."""
+    reasons: tuple[str, ...] = USUAL_REASONS
+    """Why a task may be handed back: values of Reason, and the queue's own reasons in its own words."""
+    supervisor_operations: bool = False
+    """Whether supervisors may transfer a task and force its release."""
+    settings_version: int = 1
+    """Every change of the settings adds 1, so that no change overwrites another one unseen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +63,11 @@ class NewQueue:
     alert_channel: str | None = None
     spike_limit: int = DEFAULT_SPIKE_LIMIT
     spike_minutes: int = DEFAULT_SPIKE_MINUTES
+    spike_share: int | None = None
+    longest_hold_seconds: int | None = None
+    reasons: tuple[str, ...] | None = None
+    """None: the usual ones."""
+    supervisor_operations: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +119,8 @@ class Facts:
     """All external actions, oldest first."""
     handover: Handover | None = None
     note: Note | None = None
+    reasons: tuple[str, ...] = USUAL_REASONS
+    """Why a task of this queue may be handed back."""
 
     @property
     def open_actions(self) -> tuple[ExternalAction, ...]:

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from dibs.deadline import Deadline
 from dibs.domain.queue import Event, Facts, Handover, Note
 from dibs.domain.task import Task
-from dibs.store import cards, members, tasks
+from dibs.store import cards, members, queues, tasks
 from dibs.store.guard import Guard
 
 
@@ -65,6 +65,7 @@ class TaskQueries:
             if handed_back
             else None,
             note=Note(row["note_by"], row["note"], row["noted_at"]) if row["note"] is not None else None,
+            reasons=queues.as_reasons(row["reasons"]),
         )
 
     def history(self, task_id: int, *, most: int, deadline: Deadline | None = None) -> tuple[Event, ...]:

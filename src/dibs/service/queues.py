@@ -50,7 +50,8 @@ class QueueService:
         if name is None:
             raise ValueError("a queue needs a name")
         supervisors = sorted({new.created_by, *new.supervisors})
-        values = {**asdict(new), "name": name, "supervisors": supervisors}
+        reasons = None if new.reasons is None else list(new.reasons)
+        values = {**asdict(new), "name": name, "supervisors": supervisors, "reasons": reasons}
         rows = self._guard.run_once(queues.CREATE, values, deadline or Deadline.after())
         if rows:
             return queues.as_queue(rows[0])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dibs.domain.task import ActionStatus, ExternalAnswer, Reason, State
 from dibs.domain.transitions import EventKind
 from dibs.slack import text
@@ -54,6 +56,14 @@ EVENT = {
 
 
 def reason(value: str) -> str:
-    """The words of a reason; a queue's own reasons are their own words."""
-    known = REASON.get(Reason(value)) if value in set(Reason) else None
-    return known or text.one_line(value, 75)
+    """The words of a reason, for formatted text; a queue's own reasons are their own words."""
+    return text.one_line(_plain_reason(value), 75)
+
+
+def reasons(values: Sequence[str]) -> list[tuple[str, str]]:
+    """A queue's reasons as pairs of a value and its words in plain text, in the queue's order."""
+    return [(value, _plain_reason(value)) for value in values]
+
+
+def _plain_reason(value: str) -> str:
+    return REASON[Reason(value)] if value in set(Reason) else value

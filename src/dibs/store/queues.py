@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from dibs.domain.queue import Queue
+from dibs.domain.queue import USUAL_REASONS, Queue
 
-_COLUMNS = "q.id, q.workspace, q.key, q.name, q.channel_id, q.lease_seconds"
+_COLUMNS = (
+    "q.id, q.workspace, q.key, q.name, q.channel_id, q.lease_seconds, q.eligible_group, q.alert_channel, "
+    "q.spike_limit, q.spike_minutes, q.spike_share, q.longest_hold_seconds, q.reasons, "
+    "q.supervisor_operations, q.settings_version"
+)
 
 
 def as_queue(row: sa.RowMapping) -> Queue:
@@ -18,16 +22,32 @@ def as_queue(row: sa.RowMapping) -> Queue:
         name=row["name"],
         channel_id=row["channel_id"],
         lease_seconds=row["lease_seconds"],
+        eligible_group=row["eligible_group"],
+        alert_channel=row["alert_channel"],
+        spike_limit=row["spike_limit"],
+        spike_minutes=row["spike_minutes"],
+        spike_share=row["spike_share"],
+        longest_hold_seconds=row["longest_hold_seconds"],
+        reasons=as_reasons(row["reasons"]),
+        supervisor_operations=row["supervisor_operations"],
+        settings_version=row["settings_version"],
     )
+
+
+def as_reasons(stored: list[str] | None) -> tuple[str, ...]:
+    """Why a task may be handed back, from what a queue's row says of it."""
+    return USUAL_REASONS if stored is None else tuple(stored)
 
 
 CREATE = sa.text(
     f"""
 WITH q AS (
     INSERT INTO dibs.queue (workspace, channel_id, key, name, lease_seconds, eligible_group, alert_channel,
-                            spike_limit, spike_minutes, created_by)
+                            spike_limit, spike_minutes, spike_share, longest_hold_seconds, reasons,
+                            supervisor_operations, created_by)
     VALUES (:workspace, :channel_id, :key, :name, :lease_seconds, :eligible_group, :alert_channel,
-            :spike_limit, :spike_minutes, :created_by)
+            :spike_limit, :spike_minutes, :spike_share, :longest_hold_seconds, :reasons,
+            :supervisor_operations, :created_by)
     ON CONFLICT (workspace, key) DO NOTHING
     RETURNING *
 ), supervised AS (
@@ -37,7 +57,9 @@ WITH q AS (
     INSERT INTO dibs.breaker (queue_id) SELECT q.id FROM q
 )
 SELECT {_COLUMNS} FROM q"""
-).bindparams(sa.bindparam("supervisors", type_=sa.ARRAY(sa.Text())))
+).bindparams(
+    sa.bindparam("supervisors", type_=sa.ARRAY(sa.Text())), sa.bindparam("reasons", type_=sa.ARRAY(sa.Text()))
+)
 
 OF_CHANNEL = sa.text(
     f"SELECT {_COLUMNS} FROM dibs.queue q WHERE q.workspace = :workspace AND q.channel_id = :channel_id "

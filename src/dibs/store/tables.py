@@ -44,6 +44,7 @@ queue = sa.Table(
     sa.Column("longest_hold_seconds", sa.Integer, comment="unset: an owner may renew without end"),
     sa.Column("reasons", sa.ARRAY(sa.Text), comment="for handing back; unset: the usual ones"),
     flag("supervisor_operations", comment="supervisors may transfer and force a release"),
+    sa.Column("settings_version", sa.Integer, nullable=False, server_default="1", comment="of the settings"),
     sa.Column("last_number", sa.Integer, nullable=False, server_default="0", comment="of the newest task"),
     time("members_read_at", comment="when the channel was last read whole"),
     time("members_tried_at", comment="when its last reading was begun"),

@@ -72,7 +72,7 @@ OPEN_ACTIONS = sa.text(
 
 FACTS = sa.text(
     f"""
-SELECT {_COLUMNS}, q.key AS queue_key, coalesce(c.channel_id, q.channel_id) AS channel_id,
+SELECT {_COLUMNS}, q.key AS queue_key, coalesce(c.channel_id, q.channel_id) AS channel_id, q.reasons,
        r.previous_owner AS released_by, r.created_at AS released_at, r.reason, r.comment, r.handoff_note,
        r.external_action, n.author_id AS note_by, n.text AS note, n.created_at AS noted_at,
        (SELECT jsonb_agg(a ORDER BY a.number) FROM dibs.external_action a WHERE a.task_id = t.id) AS actions

@@ -78,6 +78,7 @@ def _queue_and_task() -> None:
             comment="for handing back; unset: the usual ones",
         ),
         _flag("supervisor_operations", "supervisors may transfer and force a release"),
+        _count("settings_version", 1, "of the settings"),
     )
     _check("queue", "share_in_percent", "spike_share BETWEEN 1 AND 100")
     _check("queue", "hold_positive", "longest_hold_seconds > 0")
