@@ -13,12 +13,11 @@ from dibs.domain.queue import Queue
 from dibs.slack import payloads, replies, text
 from dibs.slack.front import Front
 from dibs.slack.ids import Command
-from dibs.slack.payloads import Origin, Typed
+from dibs.slack.listeners.answers import Answer, as_typed, card_link, open_modal, private, said
+from dibs.slack.payloads import Typed
 from dibs.slack.views import lists, modals
-from dibs.slack.views.card import Message
 from dibs.slack.views.lists import MOST_TASKS
 
-Answer = dict[str, Any]
 Handler = Callable[[Front, Typed, str], Answer]
 
 NO_QUEUE = "This channel has no queue yet, so nothing changed. Type `/queue create` to make one here."
@@ -37,17 +36,12 @@ def register(app: App, front: Front) -> None:
         try:
             answer = _dispatch(front, typed)
         except Lost:
-            look = f"Look at `{_queue_command(typed)} list` before you type it again."
+            look = f"Look at `{as_typed(typed, Command.QUEUE)} list` before you type it again."
             answer = said(f"We could not confirm this. {look}")
         except StoreError as error:
             answer = said(replies.not_stored(error))
         # An empty object would be shown as such.
         ack(answer) if answer else ack()
-
-
-def said(words: str) -> Answer:
-    """An answer that only the person who typed sees."""
-    return {"response_type": "ephemeral", "text": words}
 
 
 def _dispatch(front: Front, typed: Typed) -> Answer:
@@ -72,11 +66,6 @@ def _split(words: str) -> tuple[str, str]:
     return first, rest.strip()
 
 
-def _queue_command(typed: Typed) -> str:
-    """How this person types /queue."""
-    return f"{Command.DIBS} queue" if typed.command == Command.DIBS else Command.QUEUE
-
-
 def _not_built(what: str) -> Answer:
     return said(f"`{what}` is not built yet. {replies.NOTHING_CHANGED} `/queue help` shows what there is.")
 
@@ -90,7 +79,7 @@ def _add(front: Front, typed: Typed, rest: str) -> Answer:
     if not here:
         return said(NO_QUEUE)
     if not rest:
-        return _open(front, typed, modals.new_task(here, payloads.metadata_of(origin)))
+        return open_modal(front, typed, modals.new_task(here, payloads.metadata_of(origin)))
     if len(here) > 1:
         keys = ", ".join(f"`{queue.key}`" for queue in here)
         return said(
@@ -119,7 +108,7 @@ def _list(front: Front, typed: Typed, _rest: str) -> Answer:
     tasks = front.queries.unfinished(ids, most=MOST_TASKS + 1, deadline=typed.origin.deadline)
     title = " and ".join(f"*{queue.key}* {text.one_line(queue.name, 80)}" for queue in here)
     empty = "Nothing is waiting and nobody holds anything. Type `/queue add` and a title to add a task."
-    return _private(lists.task_list(title, tasks, empty=empty))
+    return private(lists.task_list(title, tasks, empty=empty))
 
 
 def _mine(front: Front, typed: Typed, _rest: str) -> Answer:
@@ -128,7 +117,7 @@ def _mine(front: Front, typed: Typed, _rest: str) -> Answer:
         origin.workspace, origin.user_id, most=MOST_TASKS + 1, deadline=origin.deadline
     )
     empty = "You hold no task. `/queue next` gives you the one that has waited longest."
-    return _private(lists.task_list("*Your tasks*", tasks, empty=empty))
+    return private(lists.task_list("*Your tasks*", tasks, empty=empty))
 
 
 def _next(front: Front, typed: Typed, _rest: str) -> Answer:
@@ -145,22 +134,13 @@ def _next(front: Front, typed: Typed, _rest: str) -> Answer:
         front.outgoing.watch(origin, outcome, task_id=0, version=0, queue_id=queues[0].id)
         return said(
             "We could not confirm this, and Dibs will tell you what became of it. "
-            f"Look at `{_queue_command(typed)} mine` before you type it again."
+            f"Look at `{as_typed(typed, Command.QUEUE)} mine` before you type it again."
         )
     if outcome.task is None:
         return said(replies.reply(outcome))
     front.outgoing.refresh(outcome.task.id)
-    link = _card_link(front, origin, outcome.task.id)
+    link = card_link(front, origin, outcome.task.id)
     return said(f"{replies.reply(outcome)}\n> {text.one_line(outcome.task.title, 300)}\n{link}")
-
-
-def _card_link(front: Front, origin: Origin, task_id: int) -> str:
-    try:
-        where = front.queries.card_of(task_id, deadline=origin.deadline)
-    except StoreError:
-        # The claim stands; only the way to its card is not known just now.
-        where = None
-    return front.outgoing.link_to(*where, words="Its card") if where else ""
 
 
 def _create(front: Front, typed: Typed, _rest: str) -> Answer:
@@ -168,7 +148,7 @@ def _create(front: Front, typed: Typed, _rest: str) -> Answer:
     if not origin.channel_id or origin.channel_id.startswith("D"):
         return said(f"A queue lives in a channel. {replies.NOTHING_CHANGED} Type `/queue create` in one.")
     view = modals.queue_settings(payloads.metadata_of(origin), creator=origin.user_id)
-    return _open(front, typed, view)
+    return open_modal(front, typed, view)
 
 
 def _release(front: Front, typed: Typed, _rest: str) -> Answer:
@@ -222,14 +202,3 @@ QUEUE: Mapping[str, Handler] = {
 def _queues_here(front: Front, typed: Typed) -> tuple[Queue, ...]:
     origin = typed.origin
     return front.queues.of_channel(origin.workspace, origin.channel_id or "", deadline=origin.deadline)
-
-
-def _private(message: Message) -> Answer:
-    return {"response_type": "ephemeral", **message.as_payload()}
-
-
-def _open(front: Front, typed: Typed, view: dict[str, Any]) -> Answer:
-    origin = typed.origin
-    if origin.trigger_id and front.web.open_view(origin.trigger_id, view, origin.deadline):
-        return {}
-    return said(f"Slack did not open the window in time. {replies.NOTHING_CHANGED} Please type it again.")

@@ -1,0 +1,47 @@
+"""How a slash command is answered: to who typed it alone, or by a window."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dibs.domain.errors import StoreError
+from dibs.slack import replies
+from dibs.slack.front import Front
+from dibs.slack.ids import Command
+from dibs.slack.payloads import Origin, Typed
+from dibs.slack.views.card import Message
+
+Answer = dict[str, Any]
+"""What the command is answered with; empty where a window was opened."""
+
+
+def said(words: str) -> Answer:
+    """An answer that only the person who typed sees."""
+    return {"response_type": "ephemeral", "text": words}
+
+
+def private(message: Message) -> Answer:
+    """A message with blocks that only the person who typed sees."""
+    return {"response_type": "ephemeral", **message.as_payload()}
+
+
+def open_modal(front: Front, typed: Typed, view: dict[str, Any]) -> Answer:
+    """Open a window, or say that Slack did not open it in time."""
+    origin = typed.origin
+    if origin.trigger_id and front.web.open_view(origin.trigger_id, view, origin.deadline):
+        return {}
+    return said(f"Slack did not open the window in time. {replies.NOTHING_CHANGED} Please type it again.")
+
+
+def card_link(front: Front, origin: Origin, task_id: int, words: str = "Its card") -> str:
+    """A link to a task's card; empty where it is not known just now, since no answer hangs on it."""
+    try:
+        where = front.queries.card_of(task_id, deadline=origin.deadline)
+    except StoreError:
+        where = None
+    return front.outgoing.link_to(*where, words=words) if where else ""
+
+
+def as_typed(typed: Typed, command: Command) -> str:
+    """How this person types a command, who may have to write `/dibs queue` for `/queue`."""
+    return f"{Command.DIBS} {command.removeprefix('/')}" if typed.command == Command.DIBS else command
