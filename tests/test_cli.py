@@ -10,6 +10,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -122,6 +123,19 @@ def test_a_database_or_a_slack_that_cannot_be_used_is_one_line(database_url: str
     assert "could not be reached" in _refused(**slack, DATABASE_URL="postgresql://dibs@127.0.0.1:1/dibs")
     assert "is not a PostgreSQL address" in _refused(**slack, DATABASE_URL="mysql://dibs")
     assert "did not accept the bot" in _refused(**slack, DATABASE_URL=database_url)
+
+
+def test_a_port_that_is_taken_is_one_line(database_url: str) -> None:
+    with SlackStandIn(signing_secret=_SECRET, bot_token=_TOKEN) as slack:
+        taken = str(urlsplit(slack.api_url).port)
+        good = {
+            "SLACK_BOT_TOKEN": _TOKEN,
+            "SLACK_SIGNING_SECRET": _SECRET,
+            "SLACK_API_URL": slack.api_url,
+            "DATABASE_URL": database_url,
+        }
+        assert "Set HOST and PORT" in _refused(**good, PORT=taken)
+        assert "Set DIBS_METRICS_PORT" in _refused(**good, DIBS_METRICS_PORT=taken)
 
 
 def test_a_schema_of_a_newer_program_is_one_line_and_stays_as_it_is(database_url: str) -> None:

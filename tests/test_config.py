@@ -87,6 +87,13 @@ def test_a_part_of_the_settings_never_becomes_a_demonstration(
 @pytest.mark.parametrize("port", ["x", "-1", "65536", "3000.5", "٣٠٠٠", "1e3", "3 000", "9" * 50])
 def test_a_port_that_is_none_is_named(port: str) -> None:
     assert "PORT" in refused({**SLACK, "PORT": port})
+    assert "DIBS_METRICS_PORT" in refused({**SLACK, "DIBS_METRICS_PORT": port})
+
+
+def test_the_metrics_have_a_port_of_their_own_only_where_it_is_set() -> None:
+    assert load(SLACK).metrics_port is None
+    assert load({**SLACK, "DIBS_METRICS_PORT": " "}).metrics_port is None
+    assert load({**SLACK, "DIBS_METRICS_PORT": "9464"}).metrics_port == 9464
 
 
 @pytest.mark.parametrize("seconds", ["x", "0", "-1", "0.05", "nan", "inf", "1e9"])

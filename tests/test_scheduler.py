@@ -149,9 +149,9 @@ def test_the_sweep_is_overdue_once_its_limit_has_passed_and_not_before() -> None
         assert scheduler.problems() == []
         clock.now += 35
         assert scheduler.problems() == ["the sweep job has not finished for 95 s"]
-        assert scheduler.age("sweep") == LIMIT + 35
+        assert scheduler.ages()["sweep"] == LIMIT + 35
         let_go.set()
-        wait_until(lambda: scheduler.age("sweep") == 0)
+        wait_until(lambda: scheduler.ages()["sweep"] == 0)
 
 
 def test_what_is_overdue_is_logged_with_nobody_asking(

@@ -36,6 +36,7 @@ class Settings:
     data_dir: Path = Path()
     sweep_seconds: float = 10
     threads: int = 16
+    metrics_port: int | None = None
     playground: bool = False
     playground_port: int = 3001
 
@@ -70,6 +71,7 @@ def load(environ: Mapping[str, str]) -> Settings:
         ).expanduser(),
         sweep_seconds=_seconds("DIBS_SWEEP_SECONDS", text("DIBS_SWEEP_SECONDS", "10")),
         threads=_whole_number("DIBS_THREADS", text("DIBS_THREADS", "16"), 2, LARGEST_POOL),
+        metrics_port=_metrics_port(text("DIBS_METRICS_PORT")),
         playground=playground,
         playground_port=_whole_number(
             "DIBS_PLAYGROUND_PORT", text("DIBS_PLAYGROUND_PORT", "3001"), 0, HIGHEST_PORT
@@ -108,6 +110,10 @@ def _require_slack(settings: Settings) -> None:
         )
     if not settings.slack_api_url.startswith(("http://", "https://")):
         raise ConfigError("SLACK_API_URL must start with https:// (or http:// for a stand-in).")
+
+
+def _metrics_port(value: str) -> int | None:
+    return _whole_number("DIBS_METRICS_PORT", value, 0, HIGHEST_PORT) if value else None
 
 
 def _whole_number(name: str, value: str, low: int, high: int) -> int:

@@ -10,8 +10,6 @@ from dibs.service.members import MembershipService
 from dibs.service.sweep import SweepService
 from dibs.slack.outgoing import Outgoing
 
-SWEEP = "sweep"
-
 
 def every_job(
     *,
@@ -28,7 +26,7 @@ def every_job(
     """
     jobs = [
         #   name        every          limit  what is done
-        Job(SWEEP,      sweep_seconds,    60, sweep.sweep_once),
+        Job("sweep",    sweep_seconds,    60, sweep.sweep_once),
         Job("delivery", 2,               300, delivery.deliver_once),
         Job("settle",   2,                60, outgoing.settle_once),
         Job("members",  60,              300, membership.catch_up),

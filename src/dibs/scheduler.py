@@ -108,10 +108,17 @@ class Scheduler:
             if left:
                 _log.warning("Dibs is stopping; these jobs have not finished: %s", ", ".join(left))
 
-    def age(self, name: str) -> float:
-        """How many seconds ago a job last worked, or was first to begin."""
+    def ages(self) -> dict[str, float]:
+        """How many seconds ago each job last worked, or was first to begin."""
         with self._lock:
-            return self._clock() - self._courses[name].good_at
+            now = self._clock()
+            return {name: now - course.good_at for name, course in self._courses.items()}
+
+    def overdue(self) -> list[str]:
+        """The names of the jobs that have not ended, or not begun, for longer than they may."""
+        with self._lock:
+            now = self._clock()
+            return [name for name, course in self._courses.items() if self._overdue(name, course, now)]
 
     def report(self) -> dict[str, dict[str, object]]:
         """How each job is: how many seconds ago it last worked, what went wrong since, if it is overdue."""

@@ -13,7 +13,9 @@ from dibs.config import ConfigError, Settings
 from dibs.deadline import Deadline
 from dibs.domain.errors import StoreError
 from dibs.jobs import every_job
+from dibs.metrics import Metrics, MetricsServer
 from dibs.scheduler import Scheduler
+from dibs.service.backlog import BacklogReader
 from dibs.service.delivery import DeliveryService
 from dibs.service.members import MembershipService
 from dibs.service.queries import TaskQueries
@@ -51,6 +53,8 @@ class Bot:
     queries: TaskQueries
     guards: tuple[Guard, ...]
     engines: tuple[sa.Engine, ...]
+    metrics: MetricsServer | None
+    """Where the metrics have a port of their own."""
 
     def start(self) -> None:
         """Start the sweep, the delivery and the other jobs, and open the connection of Socket Mode.
@@ -72,6 +76,8 @@ class Bot:
         if self.socket is not None:
             self.socket.close()
         self.http.close()
+        if self.metrics is not None:
+            self.metrics.close()
         self.delivery.stop()
         self.scheduler.stop()
         self.outgoing.close()
@@ -91,7 +97,8 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
     check_reachable(background)
     schema.upgrade(background)
     presses = make_engine(database_url, PRESS, pool_size=settings.threads + 2)
-    web = SlackWeb(settings.slack_bot_token, settings.slack_api_url)
+    metrics = Metrics()
+    web = SlackWeb(settings.slack_bot_token, settings.slack_api_url, telemetry=metrics)
     bot = _introduce(web, settings)
 
     press_guard, background_guard = Guard(presses), Guard(background)
@@ -103,7 +110,7 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
             "Raise its max_connections, or set DIBS_THREADS to a smaller number."
         ) from error
     membership = MembershipService(press_guard, web)
-    transitions = TransitionService(presses, guard=press_guard, membership=membership)
+    transitions = TransitionService(presses, guard=press_guard, membership=membership, telemetry=metrics)
     delivery = DeliveryService(background_guard, TaskQueries(background_guard), web)
     outgoing = Outgoing(web, delivery, transitions, archive_url=str(bot.get("url") or ""))
     press_guard.call_when_back(outgoing.settle_once)
@@ -115,7 +122,7 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
         web=web,
         outgoing=outgoing,
     )
-    sweep = SweepService(background_guard)
+    sweep = SweepService(background_guard, metrics)
     jobs = every_job(
         sweep=sweep,
         sweep_seconds=settings.sweep_seconds,
@@ -124,7 +131,8 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
         membership=membership,
         keep_database=keep_database,
     )
-    scheduler = Scheduler(jobs)
+    scheduler = Scheduler(jobs, telemetry=metrics)
+    metrics.watch(backlog=BacklogReader(background_guard), ages=scheduler.ages, overdue=scheduler.overdue)
     app = make_app(front, signing_secret=settings.slack_signing_secret, bot=bot)
     socket = None
     if settings.slack_app_token:
@@ -133,6 +141,7 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
             app_token=settings.slack_app_token,
             api_url=settings.slack_api_url,
             threads=settings.threads,
+            telemetry=metrics,
         )
     try:
         http = SlackHttp(
@@ -141,6 +150,8 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
             host=settings.host,
             port=settings.port,
             threads=settings.threads,
+            scrape=metrics.scrape if settings.metrics_port is None else None,
+            telemetry=metrics,
         )
     except (OSError, ValueError) as error:
         raise ConfigError(
@@ -148,6 +159,7 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
             "Set HOST and PORT to an address and a port that are free."
         ) from error
     return Bot(
+        metrics=_own_port(metrics, settings),
         http=http,
         socket=socket,
         scheduler=scheduler,
@@ -169,6 +181,18 @@ def _introduce(web: SlackWeb, settings: Settings) -> Mapping[str, Any]:
         raise ConfigError(
             f"Slack at {settings.slack_api_url} did not accept the bot: {error}. "
             "Check SLACK_BOT_TOKEN, SLACK_API_URL and the network."
+        ) from error
+
+
+def _own_port(metrics: Metrics, settings: Settings) -> MetricsServer | None:
+    if settings.metrics_port is None:
+        return None
+    try:
+        return metrics.serve(settings.host, settings.metrics_port)
+    except OSError as error:
+        raise ConfigError(
+            f"The metrics cannot be served on {settings.host} port {settings.metrics_port}: {error}. "
+            "Set DIBS_METRICS_PORT to a port that is free."
         ) from error
 
 

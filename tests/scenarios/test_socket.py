@@ -69,6 +69,18 @@ def one_at_a_time(database_url: str) -> Iterator[Office]:
         yield office
 
 
+def test_presses_over_it_are_timed_like_those_over_http(office: Office) -> None:
+    card = office.add_task()
+    office.press("Amal", card, "claim")
+    url = f"http://127.0.0.1:{office.bot.http.port}/metrics"
+
+    def timed() -> bool:
+        # It is counted once the acknowledgement has left.
+        return 'dibs_acknowledgement_seconds_count{kind="press"} 1.0' in request("GET", url)[1]
+
+    office.wait(timed)
+
+
 def test_the_main_job(office: Office) -> None:
     card = office.add_task()
     results = office.slack.together(

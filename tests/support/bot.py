@@ -167,7 +167,12 @@ class Office:
 
 @contextmanager
 def open_office(
-    database_url: str, *, people: tuple[str, ...], threads: int = 16, bots_way: str | None = None
+    database_url: str,
+    *,
+    people: tuple[str, ...],
+    threads: int = 16,
+    bots_way: str | None = None,
+    metrics_port: int | None = None,
 ) -> Iterator[Office]:
     """Start the stand-in and the bot. The jobs run only when a test calls them.
 
@@ -182,6 +187,7 @@ def open_office(
             port=0,
             data_dir=Path(),
             threads=threads,
+            metrics_port=metrics_port,
         )
         bot = build(settings, settings.database_url)
         serving = threading.Thread(target=bot.http.run)

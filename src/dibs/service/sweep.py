@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dibs.deadline import Deadline
 from dibs.domain.task import State, Task
+from dibs.service.telemetry import Telemetry
 from dibs.store.guard import Guard
 from dibs.store.sweep import END_LEASES, EXPIRE_BATCH
 from dibs.store.tasks import as_task
@@ -28,8 +29,9 @@ class Expired:
 class SweepService:
     """Safe in several processes at once: each expired lease is returned by exactly one of them."""
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: Guard, telemetry: Telemetry | None = None) -> None:
         self._guard = guard
+        self._telemetry = telemetry or Telemetry()
 
     def sweep_once(self) -> list[Expired]:
         """Return every task whose lease has ended, by the database's clock, in batches.
@@ -42,6 +44,7 @@ class SweepService:
             returned += [
                 Expired(as_task(row), row["former_owner"], State(row["former_state"])) for row in batch
             ]
+            self._telemetry.expired(len(batch))
         if returned:
             _log.info("the sweep returned %d tasks", len(returned))
         return returned

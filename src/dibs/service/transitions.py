@@ -19,6 +19,7 @@ from dibs.domain.task import (
 from dibs.domain.text import clean
 from dibs.domain.transitions import Operation
 from dibs.service.claims import Claims, Membership
+from dibs.service.telemetry import Telemetry
 from dibs.service.writes import Press, Writes
 from dibs.store.guard import Guard
 
@@ -39,10 +40,15 @@ class TransitionService:
     """
 
     def __init__(
-        self, engine: sa.Engine, *, guard: Guard | None = None, membership: Membership | None = None
+        self,
+        engine: sa.Engine,
+        *,
+        guard: Guard | None = None,
+        membership: Membership | None = None,
+        telemetry: Telemetry | None = None,
     ) -> None:
         guard = guard or Guard(engine)
-        self._writes = Writes(guard)
+        self._writes = Writes(guard, telemetry)
         self._claims = Claims(guard, self._writes, membership)
 
     def claim(
@@ -73,7 +79,7 @@ class TransitionService:
         Two people at once get two tasks. Refused with `nothing_waiting` where none is left.
         """
         press = Press(Operation.CLAIM, 0, actor_id, None, op_id, deadline)
-        return self._claims.claim_next(queue_ids, press)
+        return self._writes.counted(self._claims.claim_next(queue_ids, press))
 
     def renew(
         self,
@@ -144,7 +150,7 @@ class TransitionService:
         """Say how an open external action ended: completed, not_completed or unknown."""
         press = Press(Operation.RESOLVE_ACTION, task_id, actor_id, version, op_id, deadline)
         if status not in _SAYS_HOW_IT_ENDED or not Press.is_id(action_id):
-            return press.refused(Refusal.INVALID)
+            return self._writes.counted(press.refused(Refusal.INVALID))
         answers = {str(action_id): str(status)}
         detail = {"answers": answers}
         return self._writes.carry_out(press, detail=detail, action_id=action_id, answers=json.dumps(answers))
@@ -331,7 +337,7 @@ class TransitionService:
         """
         press = Press(outcome.operation, task_id, outcome.actor_id or "", version, outcome.op_id, deadline)
         try:
-            return self._writes.settle(press, version, queue_id)
+            return self._writes.counted(self._writes.settle(press, version, queue_id))
         except StoreError:
             return outcome
 

@@ -16,6 +16,7 @@ from dibs.domain.errors import AlreadyDone, Busy, Lost, NothingSent, Refused, St
 from dibs.domain.outcomes import Outcome, Refusal, Verdict
 from dibs.domain.task import ExternalAction, Task
 from dibs.domain.transitions import RULES, Operation
+from dibs.service.telemetry import Telemetry
 from dibs.store import tasks
 from dibs.store.guard import Guard, Row
 from dibs.store.operations import conditional_write
@@ -109,10 +110,16 @@ class Press:
 
 
 class Writes:
-    """Carries out the conditional writes. Refusals and failures come back as Outcomes."""
+    """Carries out the conditional writes. Refusals and failures come back as Outcomes, and are counted."""
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: Guard, telemetry: Telemetry | None = None) -> None:
         self._guard = guard
+        self._telemetry = telemetry or Telemetry()
+
+    def counted(self, outcome: Outcome) -> Outcome:
+        """The same Outcome, which is what a call comes to: each call is counted once."""
+        self._telemetry.answered(outcome)
+        return outcome
 
     def carry_out(
         self,
@@ -122,9 +129,12 @@ class Writes:
         not_final: Collection[Refusal] = (),
         **special: object,
     ) -> Outcome:
-        """Carry out the operation of `press` on its task. `special` is what this operation alone takes."""
+        """Carry out the operation of `press` on its task. `special` is what this operation alone takes.
+
+        A refusal that is `not_final` is neither recorded nor counted.
+        """
         if not press.possible:
-            return press.refused(Refusal.NO_SUCH_TASK)
+            return self.counted(press.refused(Refusal.NO_SUCH_TASK))
         parameters = {
             **press.identity,
             "task_id": press.task_id,
@@ -134,9 +144,10 @@ class Writes:
             **_NOT_GIVEN,
             **special,
         }
-        return self.run(conditional_write(press.operation), parameters, press) or press.refused(
-            Refusal.NO_SUCH_TASK
-        )
+        outcome = self.run(conditional_write(press.operation), parameters, press)
+        outcome = outcome or press.refused(Refusal.NO_SUCH_TASK)
+        final = outcome.replayed or outcome.why not in not_final
+        return self.counted(outcome) if final else outcome
 
     def run(self, write: sa.TextClause, parameters: Mapping[str, Any], press: Press) -> Outcome | None:
         """Run one conditional write. None where it found no task to judge."""

@@ -86,6 +86,7 @@ class FileSender:
             # The request's own thread opens the file, for it may outlast this call when it is given up.
             self._api.calls.within(
                 _left(deadline, at_most=deadline.remaining),
+                "upload",
                 lambda: self._upload(url, content, size, deadline),
             )
         except (*FAILURES, KeyError, TypeError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import logging
 import time
@@ -17,19 +18,32 @@ from waitress.server import BaseWSGIServer
 from waitress.wasyncore import close_all
 
 from dibs.deadline import Deadline
+from dibs.service.telemetry import Telemetry
+from dibs.slack.payloads import kind_of
 
 _log = logging.getLogger(__name__)
 
-EVENTS_PATH, ALIVE_PATH, READY_PATH = "/slack/events", "/healthz", "/readyz"
+EVENTS_PATH, ALIVE_PATH, READY_PATH, METRICS_PATH = "/slack/events", "/healthz", "/readyz", "/metrics"
 _MOST_CONNECTIONS = 500
 _LAST_ANSWERS_SECONDS = 3
 _LARGEST_BODY = 1024 * 1024
 _LONGEST_STAMP = 12
 _ARRIVED = "X_DIBS_ARRIVED"
+_FORWARDED = "X_DIBS_FORWARDED"
+_SAID_BY_PROXIES = (
+    "FORWARDED",
+    "VIA",
+    "X_FORWARDED_FOR",
+    "X_FORWARDED_HOST",
+    "X_FORWARDED_PROTO",
+    "X_REAL_IP",
+)
 
 Environ = dict[str, Any]
 StartResponse = Callable[[str, list[tuple[str, str]]], object]
 Readiness = Callable[[], tuple[bool, dict[str, Any]]]
+Scrape = Callable[[], tuple[bytes, str]]
+"""The metrics as they stand, and their content type."""
 
 
 class _StampedRequest(HTTPRequestParser):  # type: ignore[misc] # waitress has no types
@@ -42,6 +56,8 @@ class _StampedRequest(HTTPRequestParser):  # type: ignore[misc] # waitress has n
     def received(self, data: bytes) -> int:
         consumed: int = super().received(data)
         self.headers[_ARRIVED] = repr(self.arrived)
+        # The server takes these headers away before the application could see them.
+        self.headers[_FORWARDED] = "yes" if any(name in self.headers for name in _SAID_BY_PROXIES) else ""
         return consumed
 
 
@@ -53,11 +69,24 @@ class SlackHttp:
     """The WSGI application, and the server that runs it in `threads` threads.
 
     Without an `app` it only tells how Dibs is: over Socket Mode no request of Slack's arrives here.
+    What `scrape` gives is for this machine only, since this port may be open to all the world.
     """
 
-    def __init__(self, app: App | None, readiness: Readiness, *, host: str, port: int, threads: int) -> None:
+    def __init__(
+        self,
+        app: App | None,
+        readiness: Readiness,
+        *,
+        host: str,
+        port: int,
+        threads: int,
+        scrape: Scrape | None = None,
+        telemetry: Telemetry | None = None,
+    ) -> None:
         self._app = app
         self._readiness = readiness
+        self._scrape = scrape
+        self._telemetry = telemetry or Telemetry()
         self._sockets: dict[int, object] = {}
         # Raises OSError where the address cannot be used.
         self._server = create_server(
@@ -122,10 +151,13 @@ class SlackHttp:
             ready, details = self._readiness()
             status = HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE
             return _respond(start_response, status, "application/json", json.dumps(details))
+        if path == METRICS_PATH and method in ("GET", "HEAD") and self._scrape and _from_here(environ):
+            body, content_type = self._scrape()
+            return _respond(start_response, HTTPStatus.OK, content_type, body)
         return _plain(start_response, HTTPStatus.NOT_FOUND, "There is nothing here.")
 
     def _slack(self, app: App, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        deadline = Deadline.after(since=float(environ.get(f"HTTP_{_ARRIVED}") or time.monotonic()))
+        arrived = float(environ.get(f"HTTP_{_ARRIVED}") or time.monotonic())
         headers = {
             key[len("HTTP_") :].replace("_", "-").lower(): value
             for key, value in environ.items()
@@ -133,6 +165,7 @@ class SlackHttp:
         }
         headers["content-type"] = environ.get("CONTENT_TYPE", "")
         if not _could_be_signed(headers):
+            self._count("not_taken", arrived)
             return _plain(start_response, HTTPStatus.UNAUTHORIZED, "This request is not signed by Slack.")
         try:
             body = environ["wsgi.input"].read().decode("utf-8")
@@ -140,14 +173,29 @@ class SlackHttp:
                 body=body,
                 query=environ.get("QUERY_STRING", ""),
                 headers=headers,
-                context={"deadline": deadline},
+                context={"deadline": Deadline.after(since=arrived)},
             )
             answer = app.dispatch(request)
         except Exception:  # noqa: BLE001 - Bolt trips over payloads of unknown shapes in many ways
             _log.info("a request could not be read", exc_info=True)
+            self._count("not_taken", arrived)
             return _plain(start_response, HTTPStatus.BAD_REQUEST, "This request cannot be read.")
+        self._count(kind_of(request.body) if answer.status == HTTPStatus.OK else "not_taken", arrived)
         content_type = answer.headers.get("content-type", ["text/plain;charset=utf-8"])[0]
         return _respond(start_response, HTTPStatus(answer.status), content_type, answer.body)
+
+    def _count(self, kind: str, arrived: float) -> None:
+        self._telemetry.acknowledged(kind, time.monotonic() - arrived)
+
+
+def _from_here(environ: Environ) -> bool:
+    """Whether a request comes from this machine itself, and not through something that passes it on."""
+    try:
+        peer = ipaddress.ip_address(environ.get("REMOTE_ADDR", ""))
+    except ValueError:
+        return False
+    mapped = peer.ipv4_mapped if isinstance(peer, ipaddress.IPv6Address) else None
+    return (mapped or peer).is_loopback and not environ.get(f"HTTP_{_FORWARDED}")
 
 
 def _could_be_signed(headers: Mapping[str, str]) -> bool:
@@ -165,9 +213,9 @@ def _plain(start_response: StartResponse, status: HTTPStatus, said: str) -> Iter
 
 
 def _respond(
-    start_response: StartResponse, status: HTTPStatus, content_type: str, body: str
+    start_response: StartResponse, status: HTTPStatus, content_type: str, body: str | bytes
 ) -> Iterable[bytes]:
-    payload = body.encode("utf-8")
+    payload = body.encode("utf-8") if isinstance(body, str) else body
     headers = [("Content-Type", content_type), ("Content-Length", str(len(payload)))]
     start_response(f"{status.value} {status.phrase}", headers)
     return [payload]

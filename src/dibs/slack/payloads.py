@@ -16,6 +16,13 @@ from dibs.slack.text import unescaped
 _SLACK_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _LONGEST_OP_ID = 400
 _MOST_DIGITS = 20
+_KINDS = {
+    "block_actions": "press",
+    "view_submission": "submission",
+    "event_callback": "event",
+    "shortcut": "shortcut",
+    "message_action": "shortcut",
+}
 _LARGEST_ID = 2**63 - 1
 
 Payload = Mapping[str, Any]
@@ -223,6 +230,14 @@ def _op_id(kind: str, *parts: str) -> str:
 def _team(body: Payload) -> str:
     team = _mapping(body.get("team")).get("id") or _mapping(body.get("user")).get("team_id")
     return _id(team)
+
+
+def kind_of(body: Payload) -> str:
+    """What sort of request it is, in one of a few words."""
+    if "command" in body:
+        return "command"
+    kind = body.get("type")
+    return _KINDS.get(kind, "other") if isinstance(kind, str) else "other"
 
 
 def _mapping(value: object) -> Payload:

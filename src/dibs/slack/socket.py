@@ -18,7 +18,9 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.socket_mode.response import SocketModeResponse
 
 from dibs.deadline import Deadline
+from dibs.service.telemetry import Telemetry
 from dibs.slack.calls import FAILURES, SlackUnusable, error_of
+from dibs.slack.payloads import kind_of
 
 _log = logging.getLogger(__name__)
 
@@ -47,8 +49,11 @@ class _StampingClient(SocketModeClient):
 class SlackSocket:
     """The connection. It pings, notices silence, and is opened anew when Slack closes or forgets it."""
 
-    def __init__(self, app: App, *, app_token: str, api_url: str, threads: int) -> None:
+    def __init__(
+        self, app: App, *, app_token: str, api_url: str, threads: int, telemetry: Telemetry | None = None
+    ) -> None:
         self._app = app
+        self._telemetry = telemetry or Telemetry()
         self._last_message = time.monotonic()
         self._unanswered = 0
         self._changed = threading.Condition()
@@ -97,6 +102,7 @@ class SlackSocket:
                 payload = self._answer(request, Deadline.after(since=arrived))
                 told = SocketModeResponse(envelope_id=request.envelope_id, payload=payload)
                 client.send_socket_mode_response(told)
+                self._telemetry.acknowledged(kind_of(request.payload), time.monotonic() - arrived)
         except (SlackClientError, OSError) as error:
             _log.warning("a request could not be acknowledged: %s", error_of(error))
         finally:

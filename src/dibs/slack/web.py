@@ -22,6 +22,7 @@ from dibs.domain.errors import LookUpFailed
 from dibs.domain.queue import Facts
 from dibs.domain.task import Standing
 from dibs.service.delivery import Delivered, Delivery, GivenUp, MessageGone, TryLater
+from dibs.service.telemetry import Telemetry
 from dibs.slack.calls import (
     FAILURES,
     Answered,
@@ -78,8 +79,15 @@ _PASSING = frozenset(
 class SlackWeb:
     """Slack, as the services see it: a Directory, a CardSender, and where modals and answers go."""
 
-    def __init__(self, token: str, api_url: str, *, names_last_seconds: float = _NAMES_LAST_SECONDS) -> None:
-        self._api = Api(token, api_url)
+    def __init__(
+        self,
+        token: str,
+        api_url: str,
+        *,
+        names_last_seconds: float = _NAMES_LAST_SECONDS,
+        telemetry: Telemetry | None = None,
+    ) -> None:
+        self._api = Api(token, api_url, telemetry)
         self._wait_until: dict[str, float] = {}
         self._names: dict[str, tuple[str, float]] = {}
         self._names_last = names_last_seconds
@@ -291,7 +299,9 @@ class SlackWeb:
         timeout: Any = max(seconds, _SHORTEST_TIMEOUT_SECONDS)
         client = WebhookClient(answer_url, timeout=timeout, ssl=self._api.trust, retry_handlers=[])
         try:
-            response = self._api.calls.within(timeout, lambda: client.send_dict(dict(message)))
+            response = self._api.calls.within(
+                timeout, "response_url", lambda: client.send_dict(dict(message))
+            )
         except FAILURES as error:
             _log.warning("an answer got no word back: %s", error_of(error))
             return Answered.UNKNOWN

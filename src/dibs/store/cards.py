@@ -12,7 +12,7 @@ SENDER_SECONDS = 60
 """How long one sender has a card to itself. Longer than a delivery can take, so that an older state never
 overwrites a newer one; after it, a sender that died is no obstacle."""
 
-_OUT_OF_DATE = "shown_version < wanted_version AND (disabled IS NULL OR disabled_version < wanted_version)"
+OUT_OF_DATE = "shown_version < wanted_version AND (disabled IS NULL OR disabled_version < wanted_version)"
 
 TAKE = sa.text(
     f"""
@@ -20,7 +20,7 @@ UPDATE dibs.card
 SET sender = :sender, sender_until = clock_timestamp() + interval '{SENDER_SECONDS} seconds',
     attempts = attempts + 1, overtaken = false,
     tried_since = coalesce(CASE WHEN attempts > 0 THEN tried_since END, clock_timestamp())
-WHERE task_id = :task_id AND {_OUT_OF_DATE}
+WHERE task_id = :task_id AND {OUT_OF_DATE}
   AND (sender IS NULL OR sender_until <= clock_timestamp())
 RETURNING message_ts, attempts, tried_since"""
 )
@@ -74,7 +74,7 @@ WHERE channel_id = :channel_id AND disabled IS NOT NULL"""
 DUE = sa.text(
     f"""
 SELECT task_id FROM dibs.card
-WHERE {_OUT_OF_DATE} AND next_try_at <= now() AND (sender IS NULL OR sender_until <= now())
+WHERE {OUT_OF_DATE} AND next_try_at <= now() AND (sender IS NULL OR sender_until <= now())
 ORDER BY next_try_at, task_id LIMIT :most"""
 )
 
