@@ -364,3 +364,33 @@ def test_nobody_who_did_not_subscribe_is_told_of_messages(
     direct = client.chat_postMessage(channel=people[0].id, text="to one person")
     quick.wait_until(lambda: raw.requests)
     assert [json.loads(body)["event"]["channel"] for _, body in raw.requests] == [direct["channel"]]
+
+
+def test_changes_of_a_user_group_are_told_to_who_subscribed(
+    quick: SlackStandIn, raw: RawBot, people: tuple[Person, Channel]
+) -> None:
+    amal, bilal = people[0], quick.add_person("Bilal")
+    quick.set_user_group(quick.add_user_group("Unheard", "unheard").id, [amal.id])
+    assert raw.requests == []
+    kinds = ("subteam_created", "subteam_members_changed", "subteam_updated")
+    quick.install(manifest("usergroups:read", events=kinds))
+    group = quick.add_user_group("Support", "support-team", [amal.id])
+    quick.set_user_group(group.id, [bilal.id])
+    quick.set_user_group(group.id, [bilal.id], disabled=True)
+    events = [json.loads(body)["event"] for _, body in raw.requests]
+    assert [one["type"] for one in events] == [*kinds, "subteam_updated"]
+    created, members, updated, disabled = events
+    assert (created["subteam"]["handle"], created["subteam"]["user_count"]) == ("support-team", 1)
+    assert (members["subteam_id"], members["added_users"], members["removed_users"]) == (
+        group.id,
+        [bilal.id],
+        [amal.id],
+    )
+    assert (members["added_users_count"], members["removed_users_count"]) == (1, 1)
+    assert updated["subteam"]["users"] == [bilal.id]
+    assert updated["subteam"]["date_delete"] == 0 < disabled["subteam"]["date_delete"]
+
+
+def test_a_manifest_must_grant_user_groups_to_hear_of_them() -> None:
+    with pytest.raises(ManifestRefused, match="usergroups:read"):
+        read(manifest(events=("subteam_members_changed",)))

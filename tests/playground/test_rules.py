@@ -194,7 +194,11 @@ RULES: dict[str, tuple[str, ...]] = {
         "install::test_a_manifest_that_does_not_hold_together_is_refused",
     ),
     # People and workspaces
-    "user groups": ("workspaces::test_user_groups",),
+    "user groups": (
+        "workspaces::test_user_groups",
+        "install::test_changes_of_a_user_group_are_told_to_who_subscribed",
+        "install::test_a_manifest_must_grant_user_groups_to_hear_of_them",
+    ),
     "guests": ("workspaces::test_guests",),
     "people of another workspace": ("workspaces::test_somebody_of_another_workspace_in_a_shared_channel",),
     "a second workspace": (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dibs.playground import payloads
 from dibs.playground.looking import Looking
-from dibs.playground.webapi import people
+from dibs.playground.webapi import people, user_groups
 from dibs.playground.world import Channel, Person, UserGroup
 
 if TYPE_CHECKING:
@@ -105,17 +105,38 @@ class Furnishing(Looking):
     def add_user_group(self, name: str, handle: str, users: Sequence[str] = ()) -> UserGroup:
         """Add a user group, as an administrator does."""
         with self.world.lock:
-            group = UserGroup(self.world.new_id("S"), name, handle, list(users))
+            group = UserGroup(self.world.new_id("S"), name, handle, int(self.world.clock.now()), list(users))
             self.world.user_groups[group.id] = group
+            shown = user_groups.as_json(self.world, group, users=False)
             self.world.changed()
-            return group
+        self._acts.hear_if_subscribed({"type": "subteam_created", "subteam": shown})
+        return group
 
     def set_user_group(self, group_id: str, users: Sequence[str], *, disabled: bool = False) -> None:
-        """Change who is in a user group, or disable it."""
+        """Change who is in a user group, or disable it; a bot that subscribed hears of both."""
         with self.world.lock:
             group = self.world.user_groups[group_id]
-            group.users, group.disabled = list(users), disabled
+            added = [user for user in users if user not in group.users]
+            removed = [user for user in group.users if user not in users]
+            previous, now = group.updated or group.created, int(self.world.clock.now())
+            group.users, group.disabled, group.updated = list(users), disabled, now
+            shown = user_groups.as_json(self.world, group)
             self.world.changed()
+        if added or removed:
+            self._acts.hear_if_subscribed(
+                {
+                    "type": "subteam_members_changed",
+                    "subteam_id": group.id,
+                    "team_id": self.team_id,
+                    "date_previous_update": previous,
+                    "date_update": now,
+                    "added_users": added,
+                    "added_users_count": len(added),
+                    "removed_users": removed,
+                    "removed_users_count": len(removed),
+                }
+            )
+        self._acts.hear_if_subscribed({"type": "subteam_updated", "subteam": shown})
 
     def join(self, user_id: str, channel_id: str) -> Result | None:
         """Let somebody join a channel; a bot that is in it hears of it."""

@@ -28,6 +28,7 @@ EVENT_SCOPES: Final[Mapping[str, tuple[str, ...]]] = {
     "message.im": ("im:history",),
     "message.mpim": ("mpim:history",),
     "reaction_added": ("reactions:read",),
+    "subteam_created": ("usergroups:read",),
     "subteam_members_changed": ("usergroups:read",),
     "subteam_updated": ("usergroups:read",),
     "team_join": ("users:read",),

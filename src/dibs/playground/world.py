@@ -65,7 +65,9 @@ class UserGroup:
     id: str
     name: str
     handle: str
+    created: int
     users: list[str] = field(default_factory=list)
+    updated: int = 0
     disabled: bool = False
 
 

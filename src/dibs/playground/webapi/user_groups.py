@@ -18,7 +18,8 @@ def user_groups_list(world: World, args: Arguments) -> Json:
     groups = [
         group for group in world.user_groups.values() if args.flag("include_disabled") or not group.disabled
     ]
-    return {"usergroups": [_as_json(world, group, args) for group in groups]}
+    users, count = args.flag("include_users"), args.flag("include_count")
+    return {"usergroups": [as_json(world, group, users=users, count=count) for group in groups]}
 
 
 def users_list(world: World, args: Arguments) -> Json:
@@ -29,8 +30,9 @@ def users_list(world: World, args: Arguments) -> Json:
     return {"users": list(group.users)}
 
 
-def _as_json(world: World, group: UserGroup, args: Arguments) -> Json:
-    now = int(world.clock.now())
+def as_json(world: World, group: UserGroup, *, users: bool = True, count: bool = True) -> Json:
+    """Return a group the way Slack does, with its members and their number if they are asked for."""
+    updated = group.updated or group.created
     shown: Json = {
         "id": group.id,
         "team_id": world.team_id,
@@ -40,14 +42,15 @@ def _as_json(world: World, group: UserGroup, args: Arguments) -> Json:
         "name": group.name,
         "description": "",
         "handle": group.handle,
-        "date_create": now,
-        "date_update": now,
-        "date_delete": now if group.disabled else 0,
+        "date_create": group.created,
+        "date_update": updated,
+        "date_delete": updated if group.disabled else 0,
         "auto_type": None,
+        "auto_provision": False,
         "prefs": {"channels": [], "groups": []},
     }
-    if args.flag("include_users"):
+    if users:
         shown["users"] = list(group.users)
-    if args.flag("include_count"):
+    if count:
         shown["user_count"] = len(group.users)
     return shown
