@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 from slack_bolt import Ack
+from tests.playground.raw_socket import APP_TOKEN, connected
 from tests.playground.tiny_bot import SECRET, TOKEN
 
+from dibs.playground import SlackStandIn
+
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator
+    from playwright.sync_api import Browser, Locator
     from tests.browser.scene import Scene
 
 pytestmark = pytest.mark.browser
@@ -224,3 +227,34 @@ def test_shortcuts_stand_in_the_menu_of_a_message_and_by_the_composer(scene: Sce
 def _choose(scene: Scene, menu: Locator, words: str) -> None:
     menu.click(force=True)
     scene.left.get_by_role("menuitem", name=words).click()
+
+
+def test_slacks_clock_is_moved_on(scene: Scene) -> None:
+    scene.page.locator("[data-toggle=faults]").click()
+    ahead = scene.page.locator("[data-clock-ahead]")
+    expect(ahead).not_to_contain_text("ahead")
+    scene.page.get_by_label("How far the clock moves").select_option(label="an hour")
+    scene.page.locator("[data-clock-move]").click()
+    expect(ahead).to_contain_text("It is 1 hour ahead.")
+    scene.page.get_by_label("How far the clock moves").select_option(label="a minute")
+    scene.page.locator("[data-clock-move]").click()
+    expect(ahead).to_contain_text("It is 1 hour 1 minute ahead.")
+    assert scene.slack.clock.ahead == 3660
+    expect(scene.page.locator("[data-connected]")).to_be_hidden()
+
+
+def test_connections_of_socket_mode_are_counted_and_cut(chromium: Browser) -> None:
+    with SlackStandIn(signing_secret=SECRET, bot_token=TOKEN, app_token=APP_TOKEN) as slack:
+        slack.add_person("Amal")
+        slack.add_channel("support")
+        page = chromium.new_page()
+        page.goto(slack.page_url)
+        with connected(slack) as [socket]:
+            page.locator("[data-toggle=faults]").click()
+            counted = page.locator("[data-connected]")
+            expect(counted).to_have_text("Socket Mode: 1 connection")
+            page.get_by_role("button", name="Announce the end").click()
+            slack.wait_until(lambda: socket.reasons == ["warning"])
+            page.get_by_role("button", name="Cut").click()
+            expect(counted).to_have_text("Socket Mode: 0 connections")
+        page.close()

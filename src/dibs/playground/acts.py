@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from dibs.playground.control import CHANGES
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -138,6 +140,21 @@ def _clear_faults(slack: SlackStandIn, act: Json) -> Callable[[], Result | None]
     return cleared
 
 
+def _changed(name: str) -> Callable[[SlackStandIn, Json], Callable[[], Result | None]]:
+    """Return the act that changes what the controls by HTTP change under the same name."""
+
+    def act_for(slack: SlackStandIn, act: Json) -> Callable[[], Result | None]:
+        change = CHANGES[name](slack, act["value"])
+
+        def done() -> None:
+            change()
+            _news(slack)
+
+        return done
+
+    return act_for
+
+
 def _news(slack: SlackStandIn) -> None:
     with slack.world.lock:
         slack.world.changed()
@@ -179,6 +196,8 @@ ACTS: Final[dict[str, Callable[[SlackStandIn, Json], Callable[[], Result | str |
     "shortcut": _shortcut,
     "fault": _fault,
     "clear_faults": _clear_faults,
+    "advance": _changed("advance"),
+    "connections": _changed("connections"),
     "pull_lever": _pull_lever,
     "resume_events": _resume_events,
     "begin_tour": _begin_tour,

@@ -117,6 +117,8 @@ class PageRoutes:
             "levers": [{"label": lever.label, "explanation": lever.explanation} for lever in slack.levers],
             "tour": slack.tour.shown(),
             "faults": waiting(slack.faults),
+            "ahead": slack.clock.ahead,
+            "connections": slack.sockets.connected if slack.socket_mode else None,
         }
 
     async def _press(self, request: Request) -> Response:

@@ -58,10 +58,17 @@ class Connection:
 class Sockets:
     """Up to ten connections of one app; each envelope goes to exactly one of them, in turn."""
 
-    def __init__(self, app_id: str, clock: Clock, cut: Callable[[tuple[str, int]], None]) -> None:
+    def __init__(
+        self,
+        app_id: str,
+        clock: Clock,
+        cut: Callable[[tuple[str, int]], None],
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
         self._app_id = app_id
         self._clock = clock
         self._cut = cut
+        self._changed = changed
         self._tickets: dict[str, float] = {}
         self._open: list[Connection] = []
         self._next = 0
@@ -104,6 +111,7 @@ class Sockets:
             lasts = (
                 LASTS_SECONDS_WHEN_DEBUGGED if "debug_reconnects" in socket.query_params else LASTS_SECONDS
             )
+            self._changed()
             await connection.tell(self._hello(lasts))
             while True:
                 _take(connection, await socket.receive_text())
@@ -136,6 +144,7 @@ class Sockets:
             waiting = list(connection.waiting.values())
         for answer in waiting:
             answer.cancel()
+        self._changed()
 
     # Sending an envelope, from the thread of whoever acts
 

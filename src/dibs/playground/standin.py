@@ -68,7 +68,7 @@ class SlackStandIn(Workspace):
         self.traffic = Traffic(self.clock)
         self._bot = Bot(signing_secret, answer_within)
         connections = Connections()
-        self.sockets = Sockets(APP_ID, self.clock, connections.cut)
+        self.sockets = Sockets(APP_ID, self.clock, connections.cut, self._connections_changed)
         self.app = App(self.clock, self.sockets, app_token, base=lambda: self._base, happened=self._happened)
         self._way = WatchedDelivery(self._bot, self.sockets, lambda: self.app.socket_mode, self.traffic)
         self.faults = self._way.faults
@@ -229,6 +229,10 @@ class SlackStandIn(Workspace):
         for grant in self.app.grants_of(world):
             self.app.revoke(grant)
         self._happened(world, {"type": "app_uninstalled"})
+
+    def _connections_changed(self) -> None:
+        with self.world.lock:
+            self.world.changed()
 
     def _happened(self, world: World, event: Json) -> None:
         """Tell the bot of something that it may have brought about itself, so it must not wait for that."""
