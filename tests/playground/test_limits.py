@@ -51,6 +51,16 @@ def test_one_message_a_second_in_a_channel_after_a_short_burst(
     client.chat_postMessage(channel=other.id, text="x")
 
 
+def test_a_direct_message_is_one_place_by_either_of_its_names(
+    strict: SlackStandIn, client: WebClient, amal: Person
+) -> None:
+    direct = strict.world.direct_channel(amal.id).id
+    for number in range(BURST):
+        client.chat_postMessage(channel=amal.id if number % 2 else direct, text="x")
+    assert limited(lambda: client.chat_postMessage(channel=amal.id, text="x")) == 1
+    assert limited(lambda: client.chat_postMessage(channel=direct, text="x")) == 1
+
+
 def test_a_tier_is_counted_by_the_minute_for_each_method(
     strict: SlackStandIn, client: WebClient, support: Channel, amal: Person
 ) -> None:

@@ -146,6 +146,7 @@ RULES: dict[str, tuple[str, ...]] = {
     ),
     "one message a second in a channel": (
         "limits::test_one_message_a_second_in_a_channel_after_a_short_burst",
+        "limits::test_a_direct_message_is_one_place_by_either_of_its_names",
     ),
     # Events
     "events are sent again at 0, 1 and 5 minutes with their headers": (

@@ -73,7 +73,7 @@ def answer(app: App, name: str, token: str, params: Json) -> Json:
     world = grant.world
     with world.lock:
         if app.rate_limits:
-            app.limits.count(world.team_id, name, args.text("channel"))
+            app.limits.count(world.team_id, name, _place(world, args))
         if grant.scopes is not None:
             scopes.check(world, grant.scopes, name, args)
         if name == "views.publish" and app.manifest and not app.manifest.home_tab:
@@ -82,3 +82,11 @@ def answer(app: App, name: str, token: str, params: Json) -> Json:
         # A bot that subscribed to messages hears of its own, too, and must know them.
         app.tell_news(world)
         return {"ok": True, **told}
+
+
+def _place(world: World, args: Arguments) -> str:
+    """Return where a call writes: a direct message is the same place by its own id and by its person's."""
+    channel = world.channels.get(args.text("channel"))
+    if channel is None or not channel.is_im:
+        return args.text("channel")
+    return next(user for user in channel.members if user != world.bot_user_id)
