@@ -20,13 +20,16 @@ from dibs.service.delivery import DeliveryService
 from dibs.service.members import MembershipService
 from dibs.service.queries import TaskQueries
 from dibs.service.queues import QueueService
+from dibs.service.reports import ReportService
 from dibs.service.sweep import SweepService
 from dibs.service.transitions import TransitionService
 from dibs.slack.app import make_app
 from dibs.slack.calls import SlackUnusable
+from dibs.slack.files import FileSender
 from dibs.slack.front import Front
 from dibs.slack.http import SlackHttp
 from dibs.slack.outgoing import Outgoing
+from dibs.slack.reporter import Reporter
 from dibs.slack.socket import SlackSocket
 from dibs.slack.web import SlackWeb
 from dibs.store import schema
@@ -121,6 +124,13 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
         membership=membership,
         web=web,
         outgoing=outgoing,
+        reports=ReportService(press_guard, membership),
+        reporter=Reporter(
+            outgoing,
+            web,
+            FileSender(settings.slack_bot_token, settings.slack_api_url),
+            ReportService(background_guard, membership),
+        ),
     )
     sweep = SweepService(background_guard, metrics)
     jobs = every_job(

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from dibs.service.members import MembershipService
 from dibs.service.queries import TaskQueries
 from dibs.service.queues import QueueService
+from dibs.service.reports import ReportService
 from dibs.service.transitions import TransitionService
 from dibs.slack.outgoing import Outgoing
+from dibs.slack.reporter import Reporter
 from dibs.slack.web import SlackWeb
 
 
@@ -22,3 +24,5 @@ class Front:
     membership: MembershipService
     web: SlackWeb
     outgoing: Outgoing
+    reports: ReportService
+    reporter: Reporter

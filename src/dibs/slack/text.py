@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 
 ELLIPSIS = "…"
+
+_MINUTE = 60
+_DAY_MINUTES = 24 * 60
 
 _UNSAFE = re.compile(r"[&<>]")
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
@@ -74,6 +78,18 @@ def moment(at: datetime, form: str = "{date_short_pretty}, {time}") -> str:
 def plain_moment(at: datetime) -> str:
     """A time in UTC, where Slack takes plain text only."""
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def duration(seconds: float) -> str:
+    """A length of time in words, rounded up to the second, minute or hour, as fits."""
+    if seconds <= _MINUTE:
+        return f"{math.ceil(seconds)} s"
+    minutes = math.ceil(seconds / 60)
+    if minutes < _DAY_MINUTES:
+        hours, rest = divmod(minutes, 60)
+        return " ".join([*([f"{hours} h"] if hours else []), *([f"{rest} min"] if rest else [])])
+    days, hours = divmod(math.ceil(seconds / 3600), 24)
+    return f"{days} {'day' if days == 1 else 'days'}" + (f" {hours} h" if hours else "")
 
 
 def plain(said: str, name_of: Callable[[str], str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dibs.domain.errors import StoreError
+from dibs.domain.queue import Queue
 from dibs.slack import replies
 from dibs.slack.front import Front
 from dibs.slack.ids import Command
@@ -13,6 +14,8 @@ from dibs.slack.views.card import Message
 
 Answer = dict[str, Any]
 """What the command is answered with; empty where a window was opened."""
+
+NO_QUEUE = "This channel has no queue yet, so nothing changed. Type `/queue create` to make one here."
 
 
 def said(words: str) -> Answer:
@@ -31,6 +34,12 @@ def open_modal(front: Front, typed: Typed, view: dict[str, Any]) -> Answer:
     if origin.trigger_id and front.web.open_view(origin.trigger_id, view, origin.deadline):
         return {}
     return said(f"Slack did not open the window in time. {replies.NOTHING_CHANGED} Please type it again.")
+
+
+def queues_here(front: Front, typed: Typed) -> tuple[Queue, ...]:
+    """The queues of the channel in which the command was typed."""
+    origin = typed.origin
+    return front.queues.of_channel(origin.workspace, origin.channel_id or "", deadline=origin.deadline)
 
 
 def card_link(front: Front, origin: Origin, task_id: int, words: str = "Its card") -> str:

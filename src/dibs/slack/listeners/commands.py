@@ -9,18 +9,25 @@ from typing import Any
 from slack_bolt import Ack, App, BoltContext
 
 from dibs.domain.errors import Lost, StoreError
-from dibs.domain.queue import Queue
 from dibs.slack import payloads, replies, text
 from dibs.slack.front import Front
 from dibs.slack.ids import Command
-from dibs.slack.listeners.answers import Answer, as_typed, card_link, open_modal, private, said
+from dibs.slack.listeners.answers import (
+    NO_QUEUE,
+    Answer,
+    as_typed,
+    card_link,
+    open_modal,
+    private,
+    queues_here,
+    said,
+)
+from dibs.slack.listeners.reports import lease_report
 from dibs.slack.payloads import Typed
 from dibs.slack.views import lists, modals
 from dibs.slack.views.lists import MOST_TASKS
 
 Handler = Callable[[Front, Typed, str], Answer]
-
-NO_QUEUE = "This channel has no queue yet, so nothing changed. Type `/queue create` to make one here."
 
 
 def register(app: App, front: Front) -> None:
@@ -75,7 +82,7 @@ def _add(front: Front, typed: Typed, rest: str) -> Answer:
     first, title = _split(rest)
     # In capitals only, or “it broke again” would go to a queue named IT.
     named = front.queues.by_key(origin.workspace, first, deadline=origin.deadline) if title else None
-    here = _queues_here(front, typed) if named is None else (named,)
+    here = queues_here(front, typed) if named is None else (named,)
     if not here:
         return said(NO_QUEUE)
     if not rest:
@@ -101,7 +108,7 @@ def _add(front: Front, typed: Typed, rest: str) -> Answer:
 
 
 def _list(front: Front, typed: Typed, _rest: str) -> Answer:
-    here = _queues_here(front, typed)
+    here = queues_here(front, typed)
     if not here:
         return said(NO_QUEUE)
     ids = [queue.id for queue in here]
@@ -122,7 +129,7 @@ def _mine(front: Front, typed: Typed, _rest: str) -> Answer:
 
 def _next(front: Front, typed: Typed, _rest: str) -> Answer:
     origin = typed.origin
-    queues = _queues_here(front, typed) or front.queues.of_eligible(
+    queues = queues_here(front, typed) or front.queues.of_eligible(
         origin.workspace, origin.user_id, deadline=origin.deadline
     )
     if not queues:
@@ -167,6 +174,8 @@ def _help(front: Front, typed: Typed, _rest: str) -> Answer:
         "`/queue add SUP Refund order 1001` says in which queue\n"
         "• `/queue next` gives you the task that has waited longest\n"
         "• `/queue list` shows what is waiting and who has what; `/queue mine` shows your tasks\n"
+        "• `/queue report` shows how long the work takes against the lease; `/queue report SUP 90` says of "
+        "which queue, and over how many days\n"
         "• On a task's card: *Claim* it, *Start* when you begin, *Renew* if you need longer, then *Done*, or "
         "*Release* to hand it back\n"
         "Where another app has taken `/queue`, `/dibs queue` does the same."
@@ -193,12 +202,8 @@ QUEUE: Mapping[str, Handler] = {
     "mine": _mine,
     "next": _next,
     "create": _create,
+    "report": lease_report,
     "help": _help,
-    **{name: _later(name) for name in ("settings", "pause", "resume", "report")},
+    **{name: _later(name) for name in ("settings", "pause", "resume")},
 }
 """What may follow `/queue`."""
-
-
-def _queues_here(front: Front, typed: Typed) -> tuple[Queue, ...]:
-    origin = typed.origin
-    return front.queues.of_channel(origin.workspace, origin.channel_id or "", deadline=origin.deadline)

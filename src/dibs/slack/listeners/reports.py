@@ -1,0 +1,100 @@
+"""/queue report: the lease review of a queue."""
+
+from __future__ import annotations
+
+from dibs.domain.errors import Busy, LookUpFailed
+from dibs.domain.queue import KEY_FORM, Queue
+from dibs.service.reports import DEFAULT_DAYS, LONGEST_DAYS
+from dibs.slack import text
+from dibs.slack.front import Front
+from dibs.slack.listeners.answers import NO_QUEUE, Answer, private, queues_here, said
+from dibs.slack.payloads import Typed
+from dibs.slack.views.report import nothing_seen, report
+
+_MOST_DIGITS = 6
+
+
+def lease_report(front: Front, typed: Typed, rest: str) -> Answer:
+    """Answer `/queue report [KEY] [days]`: the numbers at once, the picture in a direct message."""
+    asked = rest.split()
+    key = asked.pop(0) if asked and not _is_number(asked[0]) else None
+    days = _days(asked)
+    if days is None:
+        return said(
+            f"Dibs does not understand “{text.one_line(' '.join(asked), 60)}” as a period. Type a number of "
+            f"days from 1 to {LONGEST_DAYS} after the queue's key, such as `/queue report SUP 90`; without "
+            f"one it is the last {DEFAULT_DAYS} days."
+        )
+    queue = _named(front, typed, key) if key else _only_one(front, typed, days)
+    return _report(front, typed, queue, days) if isinstance(queue, Queue) else queue
+
+
+def _report(front: Front, typed: Typed, queue: Queue, days: int) -> Answer:
+    origin = typed.origin
+    try:
+        allowed = front.reports.may_read(queue.id, origin.user_id, deadline=origin.deadline)
+    except LookUpFailed:
+        return said(
+            f"Dibs could not look up in Slack whether you are a member of *{queue.key}*, so it shows no "
+            "report. Please try again in a moment."
+        )
+    if not allowed:
+        return said(
+            f"Only members of the queue's channel and its supervisors may see the report of *{queue.key}*, "
+            f"and you are neither. Join <#{queue.channel_id}>, then type it again."
+        )
+    try:
+        review = front.reports.lease_review(queue, days, deadline=origin.deadline)
+    except Busy:
+        front.reporter.count_and_send(origin, queue, days)
+        return said(
+            f"There is much to count in *{queue.key}*, so its report takes a moment longer. It follows here "
+            "by itself."
+        )
+    if review.empty:
+        return said(nothing_seen(review))
+    front.reporter.send_picture(origin, review)
+    return private(report(review))
+
+
+def _is_number(word: str) -> bool:
+    return not word[:1].isalpha()
+
+
+def _days(words: list[str]) -> int | None:
+    """The period that was typed, such as `90`, `90d` or `90 days`; None where it is none."""
+    if not words:
+        return DEFAULT_DAYS
+    typed = " ".join(words).lower()
+    for unit in ("days", "day", "d"):
+        typed = typed.removesuffix(unit).rstrip()
+    if not (typed.isascii() and typed.isdigit() and len(typed) <= _MOST_DIGITS):
+        return None
+    return int(typed) if 1 <= int(typed) <= LONGEST_DAYS else None
+
+
+def _named(front: Front, typed: Typed, key: str) -> Queue | Answer:
+    origin = typed.origin
+    found = front.queues.by_key(origin.workspace, key.upper(), deadline=origin.deadline)
+    if found:
+        return found
+    shown = text.one_line(key, 40)
+    here = queues_here(front, typed)
+    known = f" This channel has {_keys(here)}." if here else ""
+    form = "" if KEY_FORM.fullmatch(key.upper()) else " A key is two to ten letters and digits, such as SUP."
+    return said(f"There is no queue “{shown}”, so there is no report.{form}{known}")
+
+
+def _only_one(front: Front, typed: Typed, days: int) -> Queue | Answer:
+    here = queues_here(front, typed)
+    if not here:
+        return said(NO_QUEUE)
+    if len(here) > 1:
+        return said(
+            f"This channel has several queues: {_keys(here)}. Say which: `/queue report {here[0].key} {days}`"
+        )
+    return here[0]
+
+
+def _keys(queues: tuple[Queue, ...]) -> str:
+    return ", ".join(f"`{queue.key}`" for queue in queues)
