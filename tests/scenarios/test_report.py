@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from PIL import Image
 from tests.support.bot import Office
+from tests.support.holders import holder
 
 from dibs.playground.files import File
 from dibs.slack.plots import HEIGHT, WIDTH
@@ -146,6 +147,17 @@ def test_a_picture_that_is_not_confirmed_is_told_as_such(worked: Office) -> None
     worked.slack.faults.fail_next("files.completeUploadExternal", error="internal_error")
     worked.type("Amal", "report")
     worked.hears("Amal", "We could not confirm that the picture", "Look at your direct messages")
+
+
+def test_what_takes_longer_than_an_answer_may_follows_by_itself(worked: Office, database_url: str) -> None:
+    with holder(database_url) as other:
+        other.do("LOCK TABLE dibs.event IN ACCESS EXCLUSIVE MODE")
+        told = worked.type("Amal", "report")
+        assert told.startswith("There is much to count in *SUP*, so its report takes a moment longer.")
+        other.rollback()
+    told = worked.hears("Amal", "*Lease review of SUP* Support", "27 observed")
+    assert "*Suggested lease*: 45 min." in told
+    picture(worked, "Amal")
 
 
 def test_the_answer_is_made_of_blocks(worked: Office) -> None:

@@ -176,6 +176,32 @@ def test_an_action_recorded_since_the_last_check_flags_what_runs_out_unstarted(
     assert (found.expired, found.flagged) == (3, 1)
 
 
+def test_what_supervisors_take_away_is_counted_and_flagged_as_an_expiry_is(
+    desk: Desk, service: TransitionService, reports: ReportService
+) -> None:
+    desk.execute("UPDATE dibs.queue SET supervisor_operations = true")
+    for number, started in enumerate((False, True)):
+        transferred, forced = desk.task(f"Transfer {number}"), desk.task(f"Force {number}")
+        for task in (transferred, forced):
+            assert service.claim(task.id, AMAL, 1, op_id=f"claim-{task.id}").changed
+            if started:
+                assert service.start(task.id, AMAL, 2, op_id=f"start-{task.id}").changed
+        version = 2 + started
+        assert service.transfer(
+            transferred.id, SUE, version, BILAL, reason="Amal is ill", op_id=f"transfer-{number}"
+        ).changed
+        assert service.force_release(
+            forced.id, SUE, version, reason=Reason.SHIFT_ENDING, handoff_note="See the mail",
+            op_id=f"force-{number}",
+        ).changed  # fmt: skip
+    found = review(desk, reports)
+    flagged = desk.value("SELECT count(*) FROM dibs.task WHERE needs_check")
+    assert found.flagged == flagged == 2
+    assert (found.kinds["transferred"], found.kinds["force_released"]) == (2, 2)
+    assert (found.whole.count, found.whole.finished) == (6, 0)
+    assert found.reasons == (("shift_ending", 2),)
+
+
 def test_every_day_is_there_and_has_its_own(desk: Desk, reports: ReportService) -> None:
     for days_ago in (2, 2, 5):
         happened(desk, ("claimed", 0), ("expired", 30), days_ago=days_ago)
