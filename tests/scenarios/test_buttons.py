@@ -273,8 +273,10 @@ def test_a_flagged_task_is_checked_by_its_new_owner_as_it_is_started(office: Off
     assert office.submit("Bilal", {"finding": "Nothing was sent."}).closed
     task = office.task()
     assert (task["state"], task["needs_check"], task["version"]) == ("started", False, 6)
-    (event,) = office.rows("SELECT detail FROM dibs.event WHERE kind = 'started' AND detail IS NOT NULL")
-    assert event["detail"]["finding"] == "Nothing was sent."
+    (event,) = office.rows(
+        "SELECT private_text FROM dibs.event WHERE kind = 'started' AND detail IS NOT NULL"
+    )
+    assert event["private_text"] == "Nothing was sent."
     office.wait(lambda: "check" not in office.buttons(card))
     office.press("Dana", card, "history")
     assert "Nothing was sent." in str(office.opened("Dana")["blocks"])

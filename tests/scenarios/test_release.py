@@ -141,8 +141,10 @@ def test_the_answer_goes_to_every_open_action(office: Office, answer: str, needs
         assert office.submit("Dana", {"description": what}).closed
         _at(office, card, version)
     office.press("Dana", card, "release")
-    shown = office.opened("Dana")["blocks"][-1]
-    assert "SUP-1-A1 refund 20 EUR; SUP-1-A2 mail <https://x|y>" in shown["label"]["text"]
+    named, shown = office.opened("Dana")["blocks"][-2:]
+    assert "`SUP-1-A1` refund 20 EUR: *in progress*" in named["text"]["text"]
+    assert "`SUP-1-A2` mail &lt;https://x|y&gt;: *in progress*" in named["text"]["text"]
+    assert "The answer goes to all of them." in shown["hint"]["text"]
     options = [option["value"] for option in shown["element"]["options"]]
     assert options == ["completed", "not_completed", "unknown"]
     given = {"reason": "needs_specialist", "handoff_note": NOTE, "external_action": answer}

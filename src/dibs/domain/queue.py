@@ -121,6 +121,8 @@ class Facts:
     note: Note | None = None
     reasons: tuple[str, ...] = USUAL_REASONS
     """Why a task of this queue may be handed back."""
+    releases_paused: bool = False
+    """Whether nothing of this queue can be handed back now (see `dibs.service.release_pauses`)."""
 
     @property
     def open_actions(self) -> tuple[ExternalAction, ...]:

@@ -66,6 +66,7 @@ class TaskQueries:
             else None,
             note=Note(row["note_by"], row["note"], row["noted_at"]) if row["note"] is not None else None,
             reasons=queues.as_reasons(row["reasons"]),
+            releases_paused=row["releases_paused"],
         )
 
     def history(self, task_id: int, *, most: int, deadline: Deadline | None = None) -> tuple[Event, ...]:

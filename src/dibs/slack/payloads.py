@@ -42,6 +42,7 @@ class Origin:
     deadline: Deadline
     channel_id: str | None = None
     message_ts: str | None = None
+    """The message that was pressed on, if it is one that everybody sees."""
     answer_url: str | None = None
     trigger_id: str | None = None
 
@@ -136,7 +137,7 @@ def press(body: Payload, deadline: Deadline) -> Press:
             op_id=_op_id("press", team, user, where, _text(action.get("action_ts")), action_id),
             deadline=deadline,
             channel_id=channel,
-            message_ts=message_ts,
+            message_ts=None if container.get("is_ephemeral") is True else message_ts,
             answer_url=_text_or_none(body.get("response_url")),
             trigger_id=_text_or_none(body.get("trigger_id")),
         ),

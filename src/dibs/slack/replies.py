@@ -8,7 +8,7 @@ from dibs.domain.errors import Busy, Refused, StoreError
 from dibs.domain.outcomes import Outcome, Refusal, Verdict
 from dibs.domain.task import State, Task
 from dibs.domain.transitions import EventKind, Operation
-from dibs.slack import text
+from dibs.slack import text, words
 from dibs.slack.ids import Field
 
 UNKNOWN = "We could not confirm this; look at the card before pressing again."
@@ -16,6 +16,10 @@ NOTHING_CHANGED = "Nothing changed."
 PRESS_AGAIN = "Nothing changed. Please press again."
 UNREADABLE = "Dibs could not read this button, so nothing changed. Press one on the newest card of the task."
 UNREADABLE_FORM = "Dibs could not read this form, so nothing changed. Close it and open it again."
+OUTDATED_FORM = (
+    "This form does not ask for all that is needed now, since the task changed after you opened it. Nothing "
+    "changed. Copy what you wrote, close the form and open it again."
+)
 UNKNOWN_FORM = "We could not confirm this. Close this form and look at the channel before you send it again."
 WENT_WRONG = f"Something went wrong in Dibs. {UNKNOWN}"
 
@@ -137,6 +141,8 @@ def refused_in_form(outcome: Outcome) -> str:
             )
         case Refusal.TEXT_MISSING:
             return "Write something here. Nothing changed yet."
+        case Refusal.STALE if not outcome.replayed:
+            return f"{_unchanged(outcome, None)} Close this form and open it again from there."
         case _:
             return reply(outcome)
 
@@ -206,8 +212,10 @@ def _refusal(outcome: Outcome) -> str:
             return "There is no such task."
         case Refusal.NOTHING_WAITING:
             return "Nothing is waiting that you may claim."
+        case Refusal.HELD if task and outcome.operation is Operation.CLAIM:
+            return _now(task, actor)
         case Refusal.ALREADY_DONE | Refusal.HELD | Refusal.NOT_HELD | Refusal.WRONG_STATE | Refusal.STALE:
-            return f"{_now(task, actor)}" if task else "The task has changed."
+            return f"{_now(task, actor)}{_newest_change(task, actor)}" if task else "The task has changed."
         case Refusal.ALREADY_YOURS:
             return f"You have {name} already."
         case Refusal.LEASE_ENDED if outcome.operation is Operation.CLAIM:
@@ -310,6 +318,14 @@ def _now(task: Task, actor: str | None = None) -> str:
             return f"*{task.name}* is in the queue: {_how_it_came_back(task)}.{flagged}"
         case _:
             assert_never(task.state)
+
+
+def _newest_change(task: Task, actor: str | None) -> str:
+    """Who changed a task that somebody owns last, and how; else where it stands says so."""
+    if task.state in (State.QUEUED, State.DONE):
+        return ""
+    who = "you" if task.last_actor == actor else text.mention(task.last_actor)
+    return f" Newest change: {who} {words.EVENT[EventKind(task.last_kind)]}, {text.moment(task.last_at)}."
 
 
 def _how_it_came_back(task: Task) -> str:

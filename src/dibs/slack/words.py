@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dibs.domain.task import ActionStatus, ExternalAnswer, Reason, State
+from dibs.domain.task import ActionStatus, ExternalAction, ExternalAnswer, Reason, State, Task
 from dibs.domain.transitions import EventKind
 from dibs.slack import text
 
@@ -63,6 +63,13 @@ def reason(value: str) -> str:
 def reasons(values: Sequence[str]) -> list[tuple[str, str]]:
     """A queue's reasons as pairs of a value and its words in plain text, in the queue's order."""
     return [(value, _plain_reason(value)) for value in values]
+
+
+def action(task: Task, action: ExternalAction, limit: int) -> str:
+    """An external action by its reference, what it is, how it ended and who recorded it."""
+    said = text.one_line(action.description, limit)
+    status = ACTION_STATUS[action.status]
+    return f"`{action.reference(task)}` {said}: *{status}*, recorded by {text.mention(action.recorded_by)}"
 
 
 def _plain_reason(value: str) -> str:

@@ -73,12 +73,14 @@ OPEN_ACTIONS = sa.text(
 FACTS = sa.text(
     f"""
 SELECT {_COLUMNS}, q.key AS queue_key, coalesce(c.channel_id, q.channel_id) AS channel_id, q.reasons,
+       b.releases_paused_since IS NOT NULL AS releases_paused,
        r.previous_owner AS released_by, r.created_at AS released_at, r.reason, r.comment, r.handoff_note,
        r.external_action, n.author_id AS note_by, n.text AS note, n.created_at AS noted_at,
        (SELECT jsonb_agg(a ORDER BY a.number) FROM dibs.external_action a WHERE a.task_id = t.id) AS actions
 FROM dibs.task t
 JOIN dibs.queue q ON q.id = t.queue_id
 LEFT JOIN dibs.card c ON c.task_id = t.id
+LEFT JOIN dibs.breaker b ON b.queue_id = t.queue_id
 LEFT JOIN LATERAL (
     SELECT * FROM dibs.release_card r WHERE r.task_id = t.id ORDER BY r.version_before DESC LIMIT 1
 ) r ON true

@@ -11,10 +11,11 @@ from slack_bolt import Ack, App, BoltContext
 from dibs.domain.errors import StoreError
 from dibs.domain.outcomes import Outcome
 from dibs.domain.queue import Facts
-from dibs.domain.transitions import RULES, Operation, Rule, Who
+from dibs.domain.transitions import RULES, Operation, Rule
 from dibs.slack import payloads, replies
 from dibs.slack.front import Front
 from dibs.slack.ids import Action
+from dibs.slack.listeners.forms import admitted
 from dibs.slack.payloads import Press
 from dibs.slack.views import modals
 from dibs.slack.views.history import MOST_EVENTS, history
@@ -142,36 +143,11 @@ def _open_form(
     build: Callable[[Facts, str], dict[str, Any]],
     **more: object,
 ) -> None:
-    """Open the form of an operation, or refuse the press right away where the form could not succeed."""
-    facts = front.queries.facts(press.task_id, deadline=press.origin.deadline)
-    if facts is None or not _may_succeed(front, facts, press, rule):
-        # The operation itself says why, and records it, as with every refusal.
-        outcome = front.transitions.judge(
-            rule.operation,
-            press.task_id,
-            press.origin.user_id,
-            press.version,
-            op_id=press.origin.op_id,
-            deadline=press.origin.deadline,
-        )
-        return _tell(front, press, outcome)
+    found = admitted(front, press.origin, rule, task_id=press.task_id, version=press.version)
+    if isinstance(found, Outcome):
+        return _tell(front, press, found)
     metadata = payloads.metadata_of(press.origin, task=press.task_id, version=press.version, **more)
-    return _open(front, press, build(facts, metadata))
-
-
-def _may_succeed(front: Front, facts: Facts, press: Press, rule: Rule) -> bool:
-    task, actor = facts.task, press.origin.user_id
-    if task.version != press.version or task.state not in rule.sources:
-        return False
-    if rule.operation is Operation.CHECK and not task.needs_check:
-        return False
-    if rule.operation is Operation.RESOLVE_ACTION and not facts.open_actions:
-        return False
-    if task.owner_id == actor:
-        return True
-    return rule.who is Who.OWNER_OR_SUPERVISOR and front.queries.supervises(
-        task.queue_id, actor, deadline=press.origin.deadline
-    )
+    return _open(front, press, build(found, metadata))
 
 
 def _open(front: Front, press: Press, view: dict[str, Any]) -> None:

@@ -22,6 +22,7 @@ from dibs.slack.listeners.answers import (
     queues_here,
     said,
 )
+from dibs.slack.listeners.release import on_release
 from dibs.slack.listeners.reports import lease_report
 from dibs.slack.payloads import Typed
 from dibs.slack.views import lists, modals
@@ -61,7 +62,7 @@ def _dispatch(front: Front, typed: Typed) -> Answer:
             word, rest = _split(rest)
             return QUEUE.get(word.lower() or "help", _unknown)(front, typed, rest)
         case Command.RELEASE:
-            return _release(front, typed, rest)
+            return on_release(front, typed, rest)
         case Command.AUDIT:
             return _not_built("/audit")
         case _:
@@ -158,13 +159,6 @@ def _create(front: Front, typed: Typed, _rest: str) -> Answer:
     return open_modal(front, typed, view)
 
 
-def _release(front: Front, typed: Typed, _rest: str) -> Answer:
-    del front, typed
-    return said(
-        "`/release` is not built yet. Nothing changed. To hand a task back, press *Release* on its card."
-    )
-
-
 def _help(front: Front, typed: Typed, _rest: str) -> Answer:
     del front, typed
     return said(
@@ -177,7 +171,7 @@ def _help(front: Front, typed: Typed, _rest: str) -> Answer:
         "• `/queue report` shows how long the work takes against the lease; `/queue report SUP 90` says of "
         "which queue, and over how many days\n"
         "• On a task's card: *Claim* it, *Start* when you begin, *Renew* if you need longer, then *Done*, or "
-        "*Release* to hand it back\n"
+        "*Release* to hand it back; `/release SUP-12` does that from anywhere\n"
         "Where another app has taken `/queue`, `/dibs queue` does the same."
     )
 

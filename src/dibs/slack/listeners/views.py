@@ -246,5 +246,7 @@ def _came_of_it(front: Front, form: Submission, outcome: Outcome) -> Errors:
     where = replies.FIELD_OF.get(outcome.why) if outcome.why else None
     # A repeated delivery keeps the form open like the first one, and does not say again that nothing changed.
     words = replies.reply(outcome) if outcome.replayed else replies.refused_in_form(outcome)
+    if where and where not in form.blocks:
+        words = replies.OUTDATED_FORM
     said = text.plain(words, lambda user: front.web.name_of(user, form.origin.deadline))
     return {where: said} if where in form.blocks else _anywhere(form, said)

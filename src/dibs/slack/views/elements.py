@@ -32,9 +32,10 @@ def mrkdwn(text: str, limit: int = SECTION_TEXT) -> Element:
     return {"type": "mrkdwn", "text": cut_formatted(text, limit), "verbatim": True}
 
 
-def section(text: str) -> Block:
-    """A paragraph."""
-    return {"type": "section", "text": mrkdwn(text)}
+def section(text: str, accessory: Element | None = None) -> Block:
+    """A paragraph, with a button or the like beside it."""
+    block: Block = {"type": "section", "text": mrkdwn(text)}
+    return block | {"accessory": accessory} if accessory else block
 
 
 def context(text: str) -> Block:

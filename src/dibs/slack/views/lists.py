@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from dibs.domain.task import State, Task
 from dibs.slack import text, words
-from dibs.slack.views.card import MOST_TEXT, Message
-from dibs.slack.views.elements import section
+from dibs.slack.ids import Action
+from dibs.slack.views.card import MOST_TEXT, Message, value_of
+from dibs.slack.views.elements import button, section
 
 MOST_TASKS = 30
 TITLE = 120
@@ -25,6 +26,21 @@ def task_list(title: str, tasks: Sequence[Task], *, empty: str) -> Message:
         text.cut_formatted("\n".join([title, *lines]), MOST_TEXT),
         [section(title), *(section(line) for line in lines)],
     )
+
+
+def to_hand_back(tasks: Sequence[Task]) -> Message:
+    """A person's tasks, each with the button that hands it back, so that one press opens its form."""
+    title = "*Which task do you hand back?*"
+    lines = [_line(task) for task in tasks[:MOST_TASKS]]
+    blocks = [section(title)] + [
+        section(line, button(Action.RELEASE, "Release", value_of(task), label=f"Release {task.name}"))
+        for task, line in zip(tasks, lines, strict=False)
+    ]
+    if len(tasks) > MOST_TASKS:
+        more = f"Only the first {MOST_TASKS} are shown. `/release` and a task's name opens any other."
+        lines.append(more)
+        blocks.append(section(more))
+    return Message(text.cut_formatted("\n".join([title, *lines]), MOST_TEXT), blocks)
 
 
 def _line(task: Task) -> str:

@@ -23,28 +23,22 @@ from dibs.slack.views.elements import (
 
 MOST_ANSWERS = 95
 """A modal takes a hundred blocks; the others are the task, the advice and the finding."""
+MOST_NAMED = 10
+"""A paragraph takes 3,000 characters, and nobody reads more on a phone."""
 
 
 def release(facts: Facts, metadata: str) -> dict[str, Any]:
     """Hand a task back: why, what the next owner must know, and what became of anything done outside."""
     task, open_actions = facts.task, facts.open_actions
     started = task.state is State.STARTED
-    blocks = [
-        _about(task),
-        field(
-            Field.REASON,
-            "Why do you hand it back?",
-            select(
-                [option(reason, words.REASON[reason]) for reason in Reason], placeholder="Choose a reason"
-            ),
-        ),
-        field(
-            Field.COMMENT,
-            "Comment",
-            text_input(multiline=True),
-            hint="Needed if the reason is another one.",
-            optional=True,
-        ),
+    blocks = [_about(task)]
+    if task.needs_check:
+        blocks.append(
+            context(":warning: It needs a check. Handed back unchecked, it stays flagged for the next owner.")
+        )
+    blocks += [
+        reason(facts),
+        comment(facts),
         field(
             Field.HANDOFF_NOTE,
             "Handoff note",
@@ -53,22 +47,52 @@ def release(facts: Facts, metadata: str) -> dict[str, Any]:
             optional=not started,
         ),
     ]
+    if open_actions:
+        blocks.append(section(open_ones(task, open_actions)))
     if started or open_actions:
-        asked = "Was anything done outside, such as a refund or a mail?"
-        answers = list(ExternalAnswer)
-        if open_actions:
-            asked = f"How did it end? {_names(task, open_actions)}"
-            answers.remove(ExternalAnswer.NONE)
-        choices = [option(answer, words.EXTERNAL_ANSWER[answer]) for answer in answers]
-        blocks.append(
-            field(
-                Field.EXTERNAL_ACTION,
-                text.cut(asked, 500),
-                radios(choices),
-                hint="If nobody knows, the task is flagged, and a person checks before anything is repeated.",
-            )
-        )
+        blocks.append(_how_it_ended(facts))
     return modal(View.RELEASE, f"Release {task.name}", blocks, metadata=metadata, submit="Release")
+
+
+def reason(facts: Facts) -> Block:
+    """The input for the reason why a task goes back, from its queue's list."""
+    choices = [option(value, said) for value, said in words.reasons(facts.reasons)]
+    return field(Field.REASON, "Why does it go back?", select(choices, placeholder="Choose a reason"))
+
+
+def comment(facts: Facts) -> Block:
+    """The input for what is to be said beside the reason."""
+    hint = "Needed if the reason is another one." if Reason.OTHER in facts.reasons else ""
+    return field(Field.COMMENT, "Comment", text_input(multiline=True), hint=hint, optional=True)
+
+
+def open_ones(task: Task, actions: Sequence[ExternalAction]) -> str:
+    """The external actions of which it is not known how they ended, by their references, one line each."""
+    lines = [f"• {words.action(task, action, 150)}" for action in actions[:MOST_NAMED]]
+    if len(actions) > MOST_NAMED:
+        lines.append(f"• and {len(actions) - MOST_NAMED} more; History on the card shows them")
+    return "\n".join(["*Begun outside, and not known how it ended*", *lines])
+
+
+def _how_it_ended(facts: Facts) -> Block:
+    task, open_actions = facts.task, facts.open_actions
+    answers = list(ExternalAnswer)
+    asked = "Was anything done outside, such as a refund or a mail?"
+    hint = "If nobody knows, the task is flagged, and a person checks before anything is repeated."
+    if open_actions:
+        answers.remove(ExternalAnswer.NONE)
+        asked = f"How did {open_actions[0].reference(task)} end?"
+    if len(open_actions) > 1:
+        asked = f"How did these {len(open_actions)} end?"
+        hint = (
+            "The answer goes to all of them. Where they ended differently, close this form and press "
+            "“How did it end?” on the card first."
+            if task.state is State.STARTED
+            else "The answer goes to all of them. Where they ended differently, choose that you don't know, "
+            "and say so in the note."
+        )
+    choices = [option(answer, words.EXTERNAL_ANSWER[answer]) for answer in answers]
+    return field(Field.EXTERNAL_ACTION, asked, radios(choices), hint=hint)
 
 
 def check(facts: Facts, metadata: str, *, then_start: bool) -> dict[str, Any]:
@@ -236,7 +260,3 @@ def queue_settings(metadata: str, *, creator: str) -> dict[str, Any]:
 
 def _about(task: Task) -> Block:
     return context(f"*{task.name}*  {text.one_line(task.title, 300)}")
-
-
-def _names(task: Task, actions: Sequence[ExternalAction]) -> str:
-    return "; ".join(f"{action.reference(task)} {action.description}" for action in actions)
