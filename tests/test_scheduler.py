@@ -67,7 +67,7 @@ def test_a_job_that_raises_is_logged_once_and_named_until_it_works_again(
     def job() -> None:
         runs.append(broken)
         if broken:
-            raise ValueError("no luck")
+            raise ValueError("no luck\nDETAIL: a row with what a customer wrote")
 
     with running(Job("unlucky", OFTEN, LIMIT, job)) as scheduler:
         wait_until(lambda: len(runs) > 4)

@@ -22,6 +22,7 @@ _log = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 5.0
 _LAST_RUNS_SECONDS = 10.0
+_LONGEST_DESCRIPTION = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +222,9 @@ class Scheduler:
 
 
 def _described(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:300]
+    """What went wrong, in a line: /readyz may be open to others, and the rest is for the log alone."""
+    first = str(error).partition("\n")[0]
+    return f"{type(error).__name__}: {first}"[:_LONGEST_DESCRIPTION]
 
 
 class _Scheduler(BackgroundScheduler):  # type: ignore[misc] # APScheduler has no types
