@@ -8,6 +8,8 @@ const CALLS = {
   "chat.postMessage": "new message (chat.postMessage)",
   "chat.postEphemeral": "private message (chat.postEphemeral)",
   "views.open": "opened form (views.open)",
+  upload_url: "uploaded file (its upload URL)",
+  "files.completeUploadExternal": "shared file (files.completeUploadExternal)",
 };
 
 const REQUESTS = {
