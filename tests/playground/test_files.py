@@ -111,6 +111,8 @@ def test_a_file_goes_into_a_direct_message_and_only_its_person_sees_it(
     channel = client.conversations_open(users=[amal.id])["channel"]["id"]
     client.files_upload_v2(channel=channel, filename="mine.csv", content=CSV)
     [file] = slack.files(channel)
+    assert slack.files(amal.id) == [file]
+    assert slack.files(bilal.id) == []
     [message] = slack.direct_messages(amal.id)
     assert message["files"][0]["ims"] == [channel]
     assert not message["files"][0]["is_public"]

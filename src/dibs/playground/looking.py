@@ -45,18 +45,17 @@ class Looking:
             found = [c for c in self.world.channels.values() if c.is_im and user_id in c.members]
             return [copy.deepcopy(message) for channel in found for message in channel.messages.values()]
 
-    def files(self, channel_id: str) -> list[File]:
-        """Return the files shared in a channel or a direct message, in the order they came."""
+    def files(self, where: str) -> list[File]:
+        """Return the files shared in a channel, or with one person, whichever id is told, oldest first."""
         with self.world.lock:
+            places = [c.id for c in self.world.channels.values() if c.is_im and where in c.members]
             shared = [
                 (ts, file)
                 for file in self.world.files.values()
                 for place, ts in file.shares
-                if place == channel_id
+                if place in (where, *places) and not file.deleted
             ]
-            return [
-                copy.deepcopy(file) for _, file in sorted(shared, key=lambda one: one[0]) if not file.deleted
-            ]
+            return [copy.deepcopy(file) for _, file in sorted(shared, key=lambda one: one[0])]
 
     def views(self, user_id: str) -> list[Json]:
         """Return the modals that this person has open, the top one last."""
