@@ -16,6 +16,7 @@ from dibs.jobs import every_job
 from dibs.metrics import Metrics, MetricsServer
 from dibs.scheduler import Scheduler
 from dibs.service.backlog import BacklogReader
+from dibs.service.brakes import BrakeService
 from dibs.service.delivery import DeliveryService
 from dibs.service.members import MembershipService
 from dibs.service.queries import TaskQueries
@@ -122,6 +123,7 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
         queues=QueueService(press_guard),
         queries=TaskQueries(press_guard),
         membership=membership,
+        brakes=BrakeService(press_guard),
         web=web,
         outgoing=outgoing,
         reports=ReportService(press_guard, membership),

@@ -128,6 +128,7 @@ def test_four_sweeps_at_once_return_each_task_once(desk: Desk, sweep: SweepServi
         q=desk.queue.id,
         owner=AMAL,
     )
+    desk.execute("UPDATE dibs.queue SET spike_limit = 5000")
     start = Barrier(4)
 
     def one(_: int) -> list[Expired]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dibs.service.brakes import BrakeService
 from dibs.service.members import MembershipService
 from dibs.service.queries import TaskQueries
 from dibs.service.queues import QueueService
@@ -22,6 +23,7 @@ class Front:
     queues: QueueService
     queries: TaskQueries
     membership: MembershipService
+    brakes: BrakeService
     web: SlackWeb
     outgoing: Outgoing
     reports: ReportService

@@ -19,7 +19,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import psycopg
 import sqlalchemy as sa
@@ -39,12 +39,15 @@ _PROBE_SECONDS = 1.0
 _ENOUGH_TO_BEGIN_SECONDS = 0.45
 _ENOUGH_TO_TRY_AGAIN_SECONDS = 0.6
 
+T = TypeVar("T")
 Row = sa.RowMapping
 Parameters = Mapping[str, Any]
+Run = Callable[[sa.Executable, Parameters], Sequence[Row]]
+"""Runs a statement with its parameters and returns its rows."""
 
 
 class Guard:
-    """Runs single statements on `engine`. One guard for each engine, shared by all who use it."""
+    """Runs statements on `engine`, nearly all of them singly. One guard for each engine, shared by all."""
 
     def __init__(self, engine: sa.Engine) -> None:
         # One statement is one transaction, whatever the engine's own setting is.
@@ -83,29 +86,51 @@ class Guard:
         Raises NothingSent, Busy, Refused or Lost (see `dibs.domain.errors`), always before the deadline
         and the watchdog's tick are over.
         """
+        self._begin(deadline)
+        with self._connection(deadline) as connection, self._within(connection, deadline):
+            return _rows_of(connection, statement, parameters)
+
+    def transact(self, work: Callable[[Run], T], deadline: Deadline) -> T:
+        """Run several short statements in one transaction; `work` gets what runs each of them.
+
+        What `work` returns is returned once it is committed. Where it raises, everything is rolled back and
+        the error goes on; a failure of the database is raised as by `run`.
+        """
+        self._begin(deadline)
+        with self._connection(deadline) as connection, self._within(connection, deadline):
+            connection.execution_options(isolation_level="READ COMMITTED")
+            with connection.begin():
+                return work(lambda statement, parameters: _rows_of(connection, statement, parameters))
+
+    def _begin(self, deadline: Deadline) -> None:
         if self._away:
             raise NothingSent("the database did not answer a moment ago")
         if deadline.remaining < _ENOUGH_TO_BEGIN_SECONDS:
             raise NothingSent("no time was left to ask the database")
-        with self._connection(deadline) as connection:
-            hung = False
-            result: sa.CursorResult[Any] | None = None
-            with self._watchdog.watching(connection, deadline) as watch:
-                try:
-                    result = connection.execute(statement, parameters)
-                    return result.mappings().all() if result.returns_rows else ()
-                except UnicodeEncodeError as error:
-                    raise Refused(f"a text cannot be sent to the database: {error.reason}") from error
-                except sa.exc.DBAPIError as error:
-                    hung = watch.fired
-                    # What was carried out and only cannot be read was not refused.
-                    failure = sorted_out(error) if result is None else Lost(str(error.orig))
-                    if isinstance(failure, Lost):
-                        connection.invalidate(error)
-                    raise failure from error
-                finally:
-                    if hung:
-                        self._went_away()
+
+    @contextlib.contextmanager
+    def _within(self, connection: sa.Connection, deadline: Deadline) -> Iterator[None]:
+        """Have what is asked of `connection` end by the deadline, and its failures sorted."""
+        hung = False
+        with self._watchdog.watching(connection, deadline) as watch:
+            try:
+                yield
+            except UnicodeEncodeError as error:
+                raise Refused(f"a text cannot be sent to the database: {error.reason}") from error
+            except sa.exc.DBAPIError as error:
+                hung = watch.fired
+                failure = sorted_out(error)
+                if isinstance(failure, Lost):
+                    connection.invalidate(error)
+                raise failure from error
+            except _UnreadableError as error:
+                hung = watch.fired
+                connection.invalidate(error)
+                # What was carried out and only cannot be read was not refused.
+                raise Lost(str(error)) from error
+            finally:
+                if hung:
+                    self._went_away()
 
     def run_once(self, statement: sa.Executable, parameters: Parameters, deadline: Deadline) -> Sequence[Row]:
         """Like `run`, and once more on a new connection if the first one was lost.
@@ -171,6 +196,18 @@ class Guard:
                 return True
         except (sa.exc.DBAPIError, sa.exc.TimeoutError):
             return False
+
+
+class _UnreadableError(Exception):
+    """The statement was carried out; its rows could not be read."""
+
+
+def _rows_of(connection: sa.Connection, statement: sa.Executable, parameters: Parameters) -> Sequence[Row]:
+    result = connection.execute(statement, parameters)
+    try:
+        return result.mappings().all() if result.returns_rows else ()
+    except sa.exc.DBAPIError as error:
+        raise _UnreadableError(str(error.orig)) from error
 
 
 def _probe_until_back(reference: weakref.ref[Guard]) -> None:

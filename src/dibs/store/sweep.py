@@ -1,4 +1,4 @@
-"""The return of expired leases: one set-based statement for each batch."""
+"""The return of expired leases, queue by queue: one set-based statement for each batch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _RULE = RULES[Operation.EXPIRE]
 _SOURCES = sql_list(_RULE.from_states)
 
 _OP_ID = "concat_ws(':', 'sweep', {}, {})"
-_DETAIL = "jsonb_build_object('former_owner', {}, 'former_state', {})"
+_DETAIL = (
+    "jsonb_strip_nulls(jsonb_build_object('former_owner', {}, 'former_state', {}, "
+    "'let_through', CASE WHEN :let_through THEN true END))"
+)
 _EVENT = {
     "task_id": "s.id",
     "kind": f"'{_RULE.event}'",
@@ -33,17 +36,30 @@ _EVENT = {
     "content": "CAST(NULL AS bytea)",
 }
 
-# The selection by now() can use the partial index on lease_until; a clock_timestamp() could use none. The
-# UPDATE looks again at the locked row, since the lease may have been renewed before the row was locked.
+# The selection by now() can use the partial index on lease_until; a clock_timestamp() could use none.
+# `until` is how far the process trusts the database's clock, which may jump between any two statements.
+_ENDED = """t.lease_until <= least(now(), CAST(:until AS timestamptz))"""
+
+WITH_ENDED_LEASES = sa.text(
+    f"""
+SELECT q.id AS queue_id, b.queue_id IS NULL AS breaker_missing
+FROM dibs.queue q LEFT JOIN dibs.breaker b ON b.queue_id = q.id
+CROSS JOIN LATERAL (
+    SELECT FROM dibs.task t WHERE t.queue_id = q.id AND {_ENDED} ORDER BY t.lease_until LIMIT 1) ended
+WHERE b.open_since IS NULL
+ORDER BY q.id"""
+).bindparams(sa.bindparam("until", type_=sa.TIMESTAMP(timezone=True)))
+"""The queues that have something to return and may: one look into the index for each queue."""
+
+# The UPDATE looks again at the locked row by the clock as it is then: it may have been set back meanwhile.
 EXPIRE_BATCH = sa.text(
     f"""
 WITH due AS MATERIALIZED (
     SELECT t.* FROM dibs.task t
-    WHERE t.lease_until <= now()
-      AND NOT EXISTS (
-          SELECT FROM dibs.breaker b WHERE b.queue_id = t.queue_id AND b.open_since IS NOT NULL)
+    WHERE t.queue_id = :queue_id AND {_ENDED}
+      AND t.lease_until > coalesce(CAST(:after AS timestamptz), '-infinity')
     ORDER BY t.lease_until, t.id
-    LIMIT {BATCH}
+    LIMIT least({BATCH}, CAST(:most AS bigint))
     FOR UPDATE OF t SKIP LOCKED
 ), seen AS MATERIALIZED (
     SELECT d.*, clock_timestamp() AS clock FROM due d
@@ -83,7 +99,16 @@ WITH due AS MATERIALIZED (
 SELECT {", ".join(f"e.{column}" for column in TASK_COLUMNS.split(", "))}, q.key AS queue_key,
        e.former_owner, e.former_state
 FROM expired e JOIN dibs.queue q ON q.id = e.queue_id"""
+).bindparams(
+    sa.bindparam("queue_id", type_=sa.BigInteger()),
+    sa.bindparam("until", type_=sa.TIMESTAMP(timezone=True)),
+    sa.bindparam("after", type_=sa.TIMESTAMP(timezone=True)),
+    sa.bindparam("let_through", type_=sa.Boolean()),
 )
+"""Return the leases of one queue that ended after `after` and not after `until`, the oldest first.
+
+With `let_through` the events say that a resume let them through, so that they are not counted.
+"""
 
 END_LEASES = sa.text(
     f"""

@@ -22,6 +22,7 @@ from dibs.slack.listeners.answers import (
     queues_here,
     said,
 )
+from dibs.slack.listeners.brakes import pause, resume
 from dibs.slack.listeners.release import on_release
 from dibs.slack.listeners.reports import lease_report
 from dibs.slack.payloads import Typed
@@ -170,6 +171,8 @@ def _help(front: Front, typed: Typed, _rest: str) -> Answer:
         "• `/queue list` shows what is waiting and who has what; `/queue mine` shows your tasks\n"
         "• `/queue report` shows how long the work takes against the lease; `/queue report SUP 90` says of "
         "which queue, and over how many days\n"
+        "• `/queue pause` holds up the return of tasks whose lease has ended, `/queue resume` lets it go on; "
+        "both are for supervisors\n"
         "• On a task's card: *Claim* it, *Start* when you begin, *Renew* if you need longer, then *Done*, or "
         "*Release* to hand it back; `/release SUP-12` does that from anywhere\n"
         "Where another app has taken `/queue`, `/dibs queue` does the same."
@@ -197,7 +200,9 @@ QUEUE: Mapping[str, Handler] = {
     "next": _next,
     "create": _create,
     "report": lease_report,
+    "pause": pause,
+    "resume": resume,
     "help": _help,
-    **{name: _later(name) for name in ("settings", "pause", "resume")},
+    "settings": _later("settings"),
 }
 """What may follow `/queue`."""

@@ -1,0 +1,54 @@
+"""What a person is told who pauses or resumes a queue."""
+
+from __future__ import annotations
+
+from dibs.domain.brakes import Brake, Paused, Resumed
+from dibs.slack import text
+
+_LIFTED = {
+    Brake.BREAKER: "tasks whose lease has ended return to the queue again; those that waited return now",
+    Brake.CLOCK: "leases end again in every queue, now that you have said that the database's clock is right",
+    Brake.RELEASES: "tasks can be handed back again; a trial write has worked",
+}
+_STILL = {
+    Brake.RELEASES: "Releases stay paused: the trial write did not work. Ask the people who run Dibs to look "
+    "at the database, then resume again.",
+}
+
+
+def paused(key: str, outcome: Paused, queue_command: str) -> str:
+    """What came of pausing the queue `key`. `queue_command` is how the person types /queue."""
+    if not outcome.allowed:
+        return _refused(key, "pause", outcome.supervisors, replayed=outcome.replayed)
+    if not outcome.changed:
+        by = text.mention(outcome.by) if outcome.by else "the sweep"
+        since = f" since {text.moment(outcome.since)}" if outcome.since else ""
+        return (
+            f"*{key}* is paused already{since}, by {by}. Nothing changed. "
+            f"`{queue_command} resume {key}` lets it go on."
+        )
+    before = "This was answered before. " if outcome.replayed else ""
+    return (
+        f"{before}*{key}* is paused: no task returns to the queue by itself when its lease ends. Owners can "
+        f"go on, finish and hand back. The supervisors are told. "
+        f"`{queue_command} resume {key}` lets it go on."
+    )
+
+
+def resumed(key: str, outcome: Resumed) -> str:
+    """What came of resuming the queue `key`."""
+    if not outcome.allowed:
+        return _refused(key, "resume", outcome.supervisors, replayed=outcome.replayed)
+    before = "This was answered before. " if outcome.replayed else ""
+    still = " ".join(_STILL[brake] for brake in Brake if brake in outcome.still)
+    if not outcome.lifted:
+        return f"{before}{still or f'Nothing was paused in *{key}*, so nothing changed.'}"
+    lifted = "".join(f"\n• {_LIFTED[brake]}" for brake in Brake if brake in outcome.lifted)
+    return f"{before}*{key}* goes on:{lifted}" + (f"\n{still}" if still else "")
+
+
+def _refused(key: str, what: str, supervisors: tuple[str, ...], *, replayed: bool) -> str:
+    if replayed:
+        return f"This was answered before. Only supervisors of *{key}* may {what} it."
+    who = ", ".join(text.mention(person) for person in supervisors) or "nobody yet"
+    return f"Only supervisors of *{key}* may {what} it: {who}. Nothing changed."
