@@ -11,7 +11,7 @@ from tests.support.bot import Office
 from dibs.playground import Channel
 from dibs.slack import text
 
-LATER = ["/queue settings", "/audit", "/audit SUP-1"]
+LATER = ["/audit", "/audit SUP-1"]
 
 
 def _create(

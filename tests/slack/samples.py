@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from dibs.deadline import Deadline
 from dibs.domain.queue import Event, Facts, Handover, Note, Queue
+from dibs.domain.settings import UserGroup
 from dibs.domain.task import ActionStatus, ExternalAction, Reason, State, Task
 from dibs.domain.transitions import RULES, EventKind
 from dibs.slack.payloads import Origin, metadata_of
-from dibs.slack.views import modals
+from dibs.slack.views import modals, settings
 from dibs.slack.views.card import Message, card
 from dibs.slack.views.history import history
 
@@ -127,7 +129,17 @@ def all_modals(words: str = "refund 20 EUR", actions: int = 2) -> Iterator[dict[
             yield modals.check(known, metadata, then_start=then_start)
     yield modals.new_task([QUEUE], metadata)
     yield modals.new_task([Queue(n, "T", f"Q{n}", words[:80], "C1", 60) for n in range(1, 130)], metadata)
-    yield modals.queue_settings(metadata, creator="U0SUE")
+    groups = [UserGroup(f"S0{n}", f"group-{n}", words[:80]) for n in range(130)]
+    for listed in (None, [], groups[:3], groups):
+        yield settings.new_queue(metadata, creator="U0SUE", groups=listed)
+        for chosen in (None, "S02", "S0GONE"):
+            queue = replace(QUEUE, eligible_group=chosen, alert_channel=chosen and "C0A", spike_share=20)
+            yield settings.settings(queue, ["U0SUE"], metadata, groups=listed)
+    own = tuple(f"{n}{words}"[:37] for n in range(20))
+    queue = replace(
+        QUEUE, name=words[:80], reasons=own, longest_hold_seconds=7200, supervisor_operations=True
+    )
+    yield settings.settings(queue, [f"U0{n}" for n in range(50)], metadata, groups=groups)
     for more in (False, True):
         yield history(task(title=words), events(words)[:40], more=more)
 

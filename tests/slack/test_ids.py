@@ -9,7 +9,7 @@ from typing import Any
 from tests.slack.samples import all_modals, cards_in_every_state, elements_of
 
 from dibs.slack.ids import ANSWER_PREFIX, Action, Field, View
-from dibs.slack.listeners import actions, commands, views
+from dibs.slack.listeners import actions, commands, settings, views
 from dibs.slack.listeners.actions import HANDLERS as PRESSES
 from dibs.slack.listeners.views import HANDLERS as FORMS
 
@@ -31,7 +31,7 @@ def test_every_form_is_rendered_and_handled() -> None:
 
 
 def test_every_input_is_rendered_and_read() -> None:
-    read = inspect.getsource(views)
+    read = inspect.getsource(views) + inspect.getsource(settings)
     rendered: set[str] = set()
     for view in all_modals():
         for block in view["blocks"]:
@@ -47,7 +47,7 @@ def test_every_input_is_rendered_and_read() -> None:
 
 def test_modules_that_listen_name_no_id_in_words() -> None:
     ids: set[str] = {*Action}
-    for module in (actions, commands, views):
+    for module in (actions, commands, settings, views):
         source = inspect.getsource(module)
         assert not [found for found in ids if f'"{found}"' in source]
 

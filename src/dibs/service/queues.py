@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -11,7 +12,9 @@ import sqlalchemy as sa
 
 from dibs.deadline import Deadline
 from dibs.domain.errors import AlreadyDone, Busy, Lost, NothingSent
+from dibs.domain.outcomes import Refusal
 from dibs.domain.queue import KEY_FORM, NewQueue, Queue
+from dibs.domain.settings import Change, QueueSettings
 from dibs.domain.task import Task
 from dibs.domain.text import clean
 from dibs.store import queues, tasks
@@ -24,6 +27,14 @@ class Added:
 
     task: Task
     replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What came of a change of settings: `why` it was refused, or what changed, which may be nothing."""
+
+    why: Refusal | None = None
+    changes: tuple[Change, ...] = ()
 
 
 @contextlib.contextmanager
@@ -85,6 +96,48 @@ class QueueService:
         found = self._queues(queues.BY_KEY, {"workspace": workspace, "key": key}, deadline)
         return found[0] if found else None
 
+    def by_id(self, queue_id: int, *, deadline: Deadline | None = None) -> Queue | None:
+        """The queue with this id, or None."""
+        found = self._queues(queues.BY_ID, {"queue_id": queue_id}, deadline)
+        return found[0] if found else None
+
+    def supervisors(self, queue_id: int, *, deadline: Deadline | None = None) -> tuple[str, ...]:
+        """Who supervises a queue, in order."""
+        rows = self._guard.run_once(queues.SUPERVISORS, {"queue_id": queue_id}, deadline or Deadline.after())
+        return tuple(row["user_id"] for row in rows)
+
+    def change_settings(
+        self,
+        queue_id: int,
+        actor_id: str,
+        seen: int,
+        new: QueueSettings,
+        *,
+        op_id: str,
+        deadline: Deadline | None = None,
+    ) -> Settled:
+        """Change what is set for a queue, as a supervisor who saw the settings of version `seen`.
+
+        Refused with NOT_A_SUPERVISOR, and with STALE where they were changed since. An operation id that
+        was used before is answered as the first time.
+        """
+        deadline = deadline or Deadline.after()
+        settings = new.as_values()
+        who = {"queue_id": queue_id, "actor": actor_id, "seen": seen, "op_id": op_id}
+        values = {**who, **settings, "settings": json.dumps(settings)}
+        try:
+            rows = self._guard.run_once(queues.CHANGE_SETTINGS, values, deadline)
+        except AlreadyDone:
+            rows = []
+        if rows and rows[0]["why"] is None:
+            return Settled(changes=_changes(rows[0]["changes"]))
+        with _what_was_done():
+            # A second delivery comes too late for its own first one.
+            before = self._guard.run_once(queues.CHANGED_BEFORE, {"op_id": op_id}, deadline)
+        if before:
+            return Settled(changes=_changes(before[0]["detail"]))
+        return Settled(why=Refusal(rows[0]["why"]) if rows else Refusal.NOT_A_SUPERVISOR)
+
     def add_task(
         self,
         queue_id: int,
@@ -127,3 +180,8 @@ class QueueService:
     ) -> tuple[Queue, ...]:
         rows = self._guard.run_once(statement, values, deadline or Deadline.after())
         return tuple(queues.as_queue(row) for row in rows)
+
+
+def _changes(detail: Mapping[str, Mapping[str, object]] | None) -> tuple[Change, ...]:
+    found = (detail or {}).items()
+    return tuple(Change(setting, values["old"], values["new"]) for setting, values in sorted(found))

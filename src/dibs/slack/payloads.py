@@ -87,6 +87,7 @@ class Submission:
             chosen,
             state.get("selected_user"),
             state.get("selected_conversation"),
+            state.get("selected_channel"),
         ):
             if isinstance(value, str) and value.strip():
                 return value
@@ -96,6 +97,10 @@ class Submission:
         """The people who were chosen in an input."""
         chosen = _mapping(_mapping(self._values.get(field_id)).get(field_id)).get("selected_users")
         return tuple(user for user in chosen if _is_id(user)) if isinstance(chosen, list) else ()
+
+    def ticked(self, field_id: str) -> bool:
+        """Whether anything is ticked in an input of boxes."""
+        return bool(_mapping(_mapping(self._values.get(field_id)).get(field_id)).get("selected_options"))
 
     def moment(self, field_id: str) -> datetime | None:
         """The time that was chosen in an input, in UTC."""

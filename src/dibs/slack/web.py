@@ -33,6 +33,7 @@ from dibs.slack.calls import (
     is_slacks_word,
     retry_after,
 )
+from dibs.slack.lookups import Lookups
 from dibs.slack.views.card import card
 
 _log = logging.getLogger(__name__)
@@ -92,6 +93,7 @@ class SlackWeb:
         self._names: dict[str, tuple[str, float]] = {}
         self._names_last = names_last_seconds
         self._lock = threading.Lock()
+        self.lookups = Lookups(self._look_up)
 
     def _ask(self, method: str, seconds: float, **sent: Any) -> SlackResponse:  # noqa: ANN401 - the client's
         return self._api.ask(method, seconds, **sent)

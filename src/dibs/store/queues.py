@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+from dibs.domain.outcomes import Refusal
 from dibs.domain.queue import USUAL_REASONS, Queue
+from dibs.domain.settings import SETTINGS_CHANGED
+from dibs.store.chain import event_hash
 
 _COLUMNS = (
     "q.id, q.workspace, q.key, q.name, q.channel_id, q.lease_seconds, q.eligible_group, q.alert_channel, "
@@ -73,4 +76,132 @@ BY_ID = sa.text(f"SELECT {_COLUMNS} FROM dibs.queue q WHERE q.id = :queue_id")
 OF_ELIGIBLE = sa.text(
     f"SELECT {_COLUMNS} FROM dibs.queue q JOIN dibs.queue_member m ON m.queue_id = q.id "
     "WHERE q.workspace = :workspace AND m.user_id = :user_id AND m.standing = 'eligible' ORDER BY q.id"
+)
+
+SUPERVISORS = sa.text(
+    "SELECT m.user_id FROM dibs.queue_member m WHERE m.queue_id = :queue_id AND m.supervisor "
+    'ORDER BY m.user_id COLLATE "C"'
+)
+
+# What is set, by the names of `dibs.domain.settings.QueueSettings`.
+_SETTABLE = (
+    "name",
+    "lease_seconds",
+    "eligible_group",
+    "alert_channel",
+    "spike_limit",
+    "spike_minutes",
+    "spike_share",
+    "longest_hold_seconds",
+    "reasons",
+    "supervisor_operations",
+)
+_AS_JSON = ", ".join(f"'{column}', l.{column}" for column in _SETTABLE)
+_CHANGED = {
+    "task_id": "CAST(NULL AS bigint)",
+    "kind": f"'{SETTINGS_CHANGED}'",
+    "actor_id": "CAST(:actor AS text)",
+    "at": "j.clock",
+    "version_before": "CAST(NULL AS integer)",
+    "version_after": "CAST(NULL AS integer)",
+    "version_seen": "CAST(NULL AS integer)",
+    "op_id": "CAST(:op_id AS text)",
+    "why": "CAST(NULL AS text)",
+    "detail": "j.changes",
+    "content": "CAST(NULL AS bytea)",
+}
+
+# The people are locked before the queue, as a reading of the whole channel does it, and in order. Whatever
+# changes the supervisors adds 1 to settings_version, so that a list read from a snapshot that is too old is
+# noticed; the lock lets tasks be added meanwhile, whose rows refer to the queue. With another group nobody is
+# known to be eligible, until they are looked up or the group is read.
+CHANGE_SETTINGS = sa.text(
+    f"""
+WITH people AS MATERIALIZED (
+    SELECT m.user_id, m.supervisor FROM dibs.queue_member m
+    WHERE m.queue_id = :queue_id ORDER BY m.user_id FOR UPDATE
+), locked AS MATERIALIZED (
+    SELECT q.* FROM dibs.queue q
+    WHERE q.id = :queue_id AND (SELECT count(*) FROM people) >= 0 FOR NO KEY UPDATE
+), known AS MATERIALIZED (
+    SELECT l.*, clock_timestamp() AS clock,
+           jsonb_build_object({_AS_JSON}, 'supervisors', coalesce(
+               (SELECT jsonb_agg(p.user_id ORDER BY p.user_id COLLATE "C") FROM people p WHERE p.supervisor),
+               '[]')) AS before
+    FROM locked l
+), judged AS MATERIALIZED (
+    SELECT k.*,
+           (SELECT jsonb_object_agg(a.key, jsonb_build_object('old', b.value, 'new', a.value))
+            FROM jsonb_each(CAST(:settings AS jsonb)) a JOIN jsonb_each(k.before) b USING (key)
+            WHERE a.value <> b.value) AS changes,
+           CASE
+               WHEN NOT EXISTS (SELECT FROM people p WHERE p.user_id = :actor AND p.supervisor)
+                   THEN '{Refusal.NOT_A_SUPERVISOR}'
+               WHEN k.settings_version <> :seen OR k.settings_version <>
+                   (SELECT q.settings_version FROM dibs.queue q WHERE q.id = k.id) THEN '{Refusal.STALE}'
+           END AS why
+    FROM known k
+), changed AS (
+    UPDATE dibs.queue q
+    SET settings_version = q.settings_version + 1, name = :name, lease_seconds = :lease_seconds,
+        eligible_group = :eligible_group, alert_channel = :alert_channel, spike_limit = :spike_limit,
+        spike_minutes = :spike_minutes, spike_share = :spike_share,
+        longest_hold_seconds = :longest_hold_seconds, reasons = :reasons,
+        supervisor_operations = :supervisor_operations,
+        members_tried_at = CASE WHEN j.changes ? 'eligible_group' THEN NULL ELSE q.members_tried_at END,
+        members_read_at = CASE WHEN j.changes ? 'eligible_group' THEN NULL ELSE q.members_read_at END
+    FROM judged j
+    WHERE q.id = j.id AND j.why IS NULL AND j.changes IS NOT NULL
+    RETURNING q.*
+), known_people AS (
+    UPDATE dibs.queue_member m
+    SET supervisor = m.user_id = ANY(:supervisors),
+        standing = CASE WHEN r.renewed AND m.standing = 'eligible' THEN 'unverified' ELSE m.standing END,
+        changed_at = CASE WHEN r.renewed THEN r.clock ELSE m.changed_at END,
+        joined_at = CASE WHEN r.renewed THEN NULL ELSE m.joined_at END,
+        left_at = CASE WHEN r.renewed THEN NULL ELSE m.left_at END
+    FROM (SELECT c.id, j.clock, j.changes ? 'eligible_group' AS renewed
+          FROM changed c JOIN judged j ON j.id = c.id) r
+    WHERE m.queue_id = r.id AND (r.renewed OR m.supervisor <> (m.user_id = ANY(:supervisors)))
+), new_people AS (
+    INSERT INTO dibs.queue_member AS m (queue_id, user_id, standing, supervisor)
+    SELECT c.id, s.user_id, 'left', true FROM changed c, unnest(:supervisors) AS s (user_id)
+    WHERE s.user_id NOT IN (SELECT p.user_id FROM people p)
+    ON CONFLICT (queue_id, user_id) DO UPDATE SET supervisor = true
+), logged AS (
+    INSERT INTO dibs.event (queue_id, kind, actor_id, at, op_id, detail, hash)
+    SELECT j.id, '{SETTINGS_CHANGED}', :actor, j.clock, :op_id, j.changes,
+           {event_hash(_CHANGED, "CAST(NULL AS bytea)")}
+    FROM judged j WHERE j.why IS NULL AND j.changes IS NOT NULL
+)
+SELECT j.why, j.changes FROM judged j"""
+).bindparams(
+    sa.bindparam("queue_id", type_=sa.BigInteger()),
+    sa.bindparam("actor", type_=sa.Text()),
+    sa.bindparam("op_id", type_=sa.Text()),
+    sa.bindparam("seen", type_=sa.Integer()),
+    sa.bindparam("settings", type_=sa.Text()),
+    sa.bindparam("supervisors", type_=sa.ARRAY(sa.Text())),
+    sa.bindparam("reasons", type_=sa.ARRAY(sa.Text())),
+    *(sa.bindparam(name, type_=sa.Text()) for name in ("name", "eligible_group", "alert_channel")),
+    *(
+        sa.bindparam(name, type_=sa.Integer())
+        for name in (
+            "lease_seconds",
+            "spike_limit",
+            "spike_minutes",
+            "spike_share",
+            "longest_hold_seconds",
+        )
+    ),
+    sa.bindparam("supervisor_operations", type_=sa.Boolean()),
+)
+"""Change a queue's settings as a supervisor, from those that the form was drawn with.
+
+It returns one row, unless there is no such queue: `why` it was refused, or null, and what `changes`, by
+setting with its old and its new value, or null where everything stands like that already.
+"""
+
+CHANGED_BEFORE = sa.text(
+    f"SELECT e.detail FROM dibs.event e WHERE e.op_id = :op_id AND e.kind = '{SETTINGS_CHANGED}'"
 )

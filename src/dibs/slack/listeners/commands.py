@@ -12,6 +12,7 @@ from dibs.domain.errors import Lost, StoreError
 from dibs.slack import payloads, replies, text
 from dibs.slack.front import Front
 from dibs.slack.ids import Command
+from dibs.slack.listeners import settings
 from dibs.slack.listeners.answers import (
     NO_QUEUE,
     Answer,
@@ -152,19 +153,11 @@ def _next(front: Front, typed: Typed, _rest: str) -> Answer:
     return said(f"{replies.reply(outcome)}\n> {text.one_line(outcome.task.title, 300)}\n{link}")
 
 
-def _create(front: Front, typed: Typed, _rest: str) -> Answer:
-    origin = typed.origin
-    if not origin.channel_id or origin.channel_id.startswith("D"):
-        return said(f"A queue lives in a channel. {replies.NOTHING_CHANGED} Type `/queue create` in one.")
-    view = modals.queue_settings(payloads.metadata_of(origin), creator=origin.user_id)
-    return open_modal(front, typed, view)
-
-
 def _help(front: Front, typed: Typed, _rest: str) -> Answer:
     del front, typed
     return said(
         "*Dibs* gives every task in a shared queue one owner at a time.\n"
-        "• `/queue create` makes a queue in this channel\n"
+        "• `/queue create` makes a queue in this channel; `/queue settings` lets its supervisors change it\n"
         "• `/queue add Refund order 1001` adds a task; "
         "`/queue add SUP Refund order 1001` says in which queue\n"
         "• `/queue next` gives you the task that has waited longest\n"
@@ -186,23 +179,16 @@ def _unknown(front: Front, typed: Typed, _rest: str) -> Answer:
     return said(f"Dibs does not know “{word}”. {replies.NOTHING_CHANGED}\n\n{known}")
 
 
-def _later(name: str) -> Handler:
-    def handler(_front: Front, _typed: Typed, _rest: str) -> Answer:
-        return _not_built(f"/queue {name}")
-
-    return handler
-
-
 QUEUE: Mapping[str, Handler] = {
     "add": _add,
     "list": _list,
     "mine": _mine,
     "next": _next,
-    "create": _create,
+    "create": settings.create,
+    "settings": settings.settings,
     "report": lease_report,
     "pause": pause,
     "resume": resume,
     "help": _help,
-    "settings": _later("settings"),
 }
 """What may follow `/queue`."""

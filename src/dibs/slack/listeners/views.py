@@ -10,18 +10,14 @@ from slack_bolt import Ack, App, BoltContext
 
 from dibs.domain.errors import Lost, StoreError
 from dibs.domain.outcomes import Outcome
-from dibs.domain.queue import (
-    KEY_FORM,
-    LONGEST_LEASE_MINUTES,
-    NewQueue,
-)
 from dibs.domain.task import SETTLED_STATUSES, ActionStatus
 from dibs.slack import payloads, replies, text
 from dibs.slack.front import Front
 from dibs.slack.ids import ANSWER_PREFIX, Field, View
+from dibs.slack.listeners import settings
+from dibs.slack.listeners.errors import Errors, anywhere
 from dibs.slack.payloads import Submission
 
-Errors = dict[str, str]
 Handler = Callable[[Front, Submission], Errors]
 """Carries a form out. Returns what is wrong, by input; nothing where it was accepted."""
 
@@ -41,11 +37,11 @@ def register(app: App, front: Front) -> None:
         try:
             errors = HANDLERS[View(form.callback_id)](front, form)
         except payloads.UnreadableError:
-            errors = _anywhere(form, replies.UNREADABLE_FORM)
+            errors = anywhere(form, replies.UNREADABLE_FORM)
         except Lost:
-            errors = _anywhere(form, replies.UNKNOWN_FORM)
+            errors = anywhere(form, replies.UNKNOWN_FORM)
         except StoreError as error:
-            errors = _anywhere(form, replies.not_stored(error))
+            errors = anywhere(form, replies.not_stored(error))
         if errors:
             ack(response_action="errors", errors=errors)
         else:
@@ -57,10 +53,6 @@ def at_first_input(body: Mapping[str, Any], said: str) -> Errors:
     blocks = (body.get("view") or {}).get("blocks") or []
     inputs = [block.get("block_id") for block in blocks if block.get("type") == "input"]
     return {str(inputs[0]): said} if inputs else {}
-
-
-def _anywhere(form: Submission, said: str) -> Errors:
-    return {form.blocks[0]: said} if form.blocks else {}
 
 
 def _done(front: Front, form: Submission) -> Errors:
@@ -176,47 +168,6 @@ def _new_task(front: Front, form: Submission) -> Errors:
     return {}
 
 
-def _queue_settings(front: Front, form: Submission) -> Errors:
-    origin = form.origin
-    name, key = form.text(Field.NAME), (form.text(Field.KEY) or "").strip().upper()
-    minutes = payloads.whole_number(form.text(Field.LEASE_MINUTES))
-    errors: Errors = {}
-    if not name:
-        errors[Field.NAME] = "Give the queue a name. Nothing changed yet."
-    if not KEY_FORM.fullmatch(key):
-        errors[Field.KEY] = (
-            "Use 2 to 10 letters and digits, a letter first, such as SUP. Nothing changed yet."
-        )
-    if minutes is None or not 1 <= minutes <= LONGEST_LEASE_MINUTES:
-        errors[Field.LEASE_MINUTES] = (
-            f"Use a whole number from 1 to {LONGEST_LEASE_MINUTES}. Nothing changed yet."
-        )
-    if errors or name is None or minutes is None or origin.channel_id is None:
-        return errors or _anywhere(form, replies.UNREADABLE_FORM)
-    queue = front.queues.create(
-        NewQueue(
-            workspace=origin.workspace,
-            channel_id=origin.channel_id,
-            key=key,
-            name=name.strip(),
-            lease_seconds=minutes * 60,
-            created_by=origin.user_id,
-            supervisors=form.people(Field.SUPERVISORS),
-        ),
-        deadline=origin.deadline,
-    )
-    if queue is None:
-        return {Field.KEY: f"{key} is taken by another queue. Choose another key. Nothing changed yet."}
-    front.outgoing.submit(front.membership.catch_up)
-    front.outgoing.tell(
-        origin,
-        f"The queue *{queue.key}* {text.one_line(queue.name, 80)} is ready in this channel. "
-        "Type `/queue add` and a title to add a task. "
-        "If its card does not appear, invite Dibs to the channel.",
-    )
-    return {}
-
-
 HANDLERS: dict[View, Handler] = {
     View.DONE: _done,
     View.RELEASE: _release,
@@ -225,7 +176,7 @@ HANDLERS: dict[View, Handler] = {
     View.RESOLVE_ACTION: _resolve_action,
     View.CHECK: _check,
     View.NEW_TASK: _new_task,
-    View.QUEUE_SETTINGS: _queue_settings,
+    View.QUEUE_SETTINGS: settings.submitted,
 }
 
 
@@ -249,4 +200,4 @@ def _came_of_it(front: Front, form: Submission, outcome: Outcome) -> Errors:
     if where and where not in form.blocks:
         words = replies.OUTDATED_FORM
     said = text.plain(words, lambda user: front.web.name_of(user, form.origin.deadline))
-    return {where: said} if where in form.blocks else _anywhere(form, said)
+    return {where: said} if where in form.blocks else anywhere(form, said)

@@ -116,6 +116,28 @@ def radios(options: Sequence[Element]) -> Element:
     return {"type": "radio_buttons", "options": list(options)}
 
 
+def number_input(initial: int | None, *, most: int) -> Element:
+    """A field for a whole number from 1 to `most`."""
+    element: Element = {
+        "type": "number_input",
+        "is_decimal_allowed": False,
+        "min_value": "1",
+        "max_value": str(most),
+    }
+    if initial is not None:
+        element["initial_value"] = str(initial)
+    return element
+
+
+def tick(text: str, *, ticked: bool) -> Element:
+    """One box to tick."""
+    choice = option("on", text)
+    element: Element = {"type": "checkboxes", "options": [choice]}
+    if ticked:
+        element["initial_options"] = [choice]
+    return element
+
+
 def modal(
     callback_id: str,
     title: str,

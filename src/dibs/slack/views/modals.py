@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dibs.domain.queue import DEFAULT_LEASE_MINUTES, LONGEST_LEASE_MINUTES, Facts, Queue
+from dibs.domain.queue import Facts, Queue
 from dibs.domain.task import ActionStatus, ExternalAction, ExternalAnswer, Reason, State, Task
 from dibs.slack import text, words
 from dibs.slack.ids import ANSWER_PREFIX, Field, View
@@ -222,40 +222,6 @@ def new_task(queues: Sequence[Queue], metadata: str) -> dict[str, Any]:
         field(Field.DEADLINE, "Wanted by", {"type": "datetimepicker"}, optional=True),
     ]
     return modal(View.NEW_TASK, "New task", blocks, metadata=metadata, submit="Add")
-
-
-def queue_settings(metadata: str, *, creator: str) -> dict[str, Any]:
-    """Make a queue in this channel."""
-    blocks = [
-        section("A queue is shown in this channel, and the members of the channel may claim its tasks."),
-        field(Field.NAME, "Name", text_input(most=80), hint="Such as: Customer support"),
-        field(
-            Field.KEY,
-            "Key",
-            text_input(most=10),
-            hint="2 to 10 letters and digits, such as SUP. Tasks are then named SUP-1, SUP-2 and so on.",
-        ),
-        field(
-            Field.LEASE_MINUTES,
-            "Lease, in minutes",
-            {
-                "type": "number_input",
-                "is_decimal_allowed": False,
-                "min_value": "1",
-                "max_value": str(LONGEST_LEASE_MINUTES),
-                "initial_value": str(DEFAULT_LEASE_MINUTES),
-            },
-            hint="How long an owner keeps a task before it returns to the queue. Owners can renew it.",
-        ),
-        field(
-            Field.SUPERVISORS,
-            "Supervisors",
-            {"type": "multi_users_select", "initial_users": [creator]},
-            hint="They may check flagged tasks.",
-            optional=True,
-        ),
-    ]
-    return modal(View.QUEUE_SETTINGS, "New queue", blocks, metadata=metadata, submit="Create")
 
 
 def _about(task: Task) -> Block:

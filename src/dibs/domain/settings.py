@@ -1,0 +1,176 @@
+"""What supervisors may set for their queue: read from what was typed, with every fault named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from dibs.domain.queue import KEY_FORM, LONGEST_LEASE_MINUTES, USUAL_REASONS
+from dibs.domain.text import clean
+
+SETTINGS_CHANGED = "settings_changed"
+"""The kind of the queue's event that tells what a supervisor changed."""
+
+LONGEST_NAME = 80
+MOST_SPIKE_LIMIT = 10_000
+MOST_SPIKE_MINUTES = 7 * 24 * 60
+LONGEST_HOLD_MINUTES = 365 * 24 * 60
+MOST_REASONS = 20
+LONGEST_REASON = 75
+_MOST_DIGITS = 9
+
+
+class Fault(StrEnum):
+    """What is wrong with a value. The name begins with the setting that it is about."""
+
+    NAME_MISSING = "name_missing"
+    NAME_LONG = "name_long"
+    KEY_FORM = "key_form"
+    LEASE_RANGE = "lease_range"
+    SUPERVISORS_MISSING = "supervisors_missing"
+    SPIKE_LIMIT_RANGE = "spike_limit_range"
+    SPIKE_MINUTES_RANGE = "spike_minutes_range"
+    SPIKE_SHARE_RANGE = "spike_share_range"
+    HOLD_RANGE = "hold_range"
+    HOLD_NOT_LONGER = "hold_not_longer"
+    """The longest hold is not longer than the lease."""
+    REASONS_TOO_MANY = "reasons_too_many"
+    REASONS_TWICE = "reasons_twice"
+    REASONS_LONG = "reasons_long"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What somebody wrote and chose, as it was typed."""
+
+    name: str | None
+    lease_minutes: str | None
+    supervisors: tuple[str, ...]
+    spike_limit: str | None
+    spike_minutes: str | None
+    spike_share: str | None = None
+    longest_hold_minutes: str | None = None
+    reasons: str | None = None
+    eligible_group: str | None = None
+    alert_channel: str | None = None
+    supervisor_operations: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSettings:
+    """Everything that supervisors may change of their queue. The key stays: tasks are named by it."""
+
+    name: str
+    lease_seconds: int
+    supervisors: tuple[str, ...]
+    """At least one, in order."""
+    eligible_group: str | None
+    alert_channel: str | None
+    spike_limit: int
+    spike_minutes: int
+    spike_share: int | None
+    longest_hold_seconds: int | None
+    reasons: tuple[str, ...] | None
+    """None: the usual ones."""
+    supervisor_operations: bool
+
+    def as_values(self) -> dict[str, Any]:
+        """The settings by name, as JSON can hold them."""
+        reasons = None if self.reasons is None else list(self.reasons)
+        return {**asdict(self), "supervisors": list(self.supervisors), "reasons": reasons}
+
+
+@dataclass(frozen=True, slots=True)
+class UserGroup:
+    """A group of people of the workspace. People write its handle after an @."""
+
+    id: str
+    handle: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One setting before and after."""
+
+    setting: str
+    old: Any
+    new: Any
+
+
+def read(written: Written, known_as: Mapping[str, str]) -> QueueSettings | frozenset[Fault]:
+    """The settings, or everything that is wrong with what was written.
+
+    `known_as` gives the value of each usual reason by the words that stand for it on screens.
+    """
+    faults: set[Fault] = set()
+    name = clean(written.name)
+    if name is None:
+        faults.add(Fault.NAME_MISSING)
+    elif len(name) > LONGEST_NAME:
+        faults.add(Fault.NAME_LONG)
+    if not written.supervisors:
+        faults.add(Fault.SUPERVISORS_MISSING)
+
+    def number(text: str | None, most: int, fault: Fault, *, optional: bool = False) -> int | None:
+        if optional and clean(text) is None:
+            return None
+        found = whole_number(text)
+        if found is None or not 1 <= found <= most:
+            faults.add(fault)
+            return None
+        return found
+
+    lease = number(written.lease_minutes, LONGEST_LEASE_MINUTES, Fault.LEASE_RANGE)
+    limit = number(written.spike_limit, MOST_SPIKE_LIMIT, Fault.SPIKE_LIMIT_RANGE)
+    minutes = number(written.spike_minutes, MOST_SPIKE_MINUTES, Fault.SPIKE_MINUTES_RANGE)
+    share = number(written.spike_share, 100, Fault.SPIKE_SHARE_RANGE, optional=True)
+    hold = number(written.longest_hold_minutes, LONGEST_HOLD_MINUTES, Fault.HOLD_RANGE, optional=True)
+    if lease is not None and hold is not None and hold <= lease:
+        faults.add(Fault.HOLD_NOT_LONGER)
+    reasons = _reasons(written.reasons, known_as, faults)
+    if faults or name is None or lease is None or limit is None or minutes is None:
+        return frozenset(faults)
+    return QueueSettings(
+        name=name,
+        lease_seconds=lease * 60,
+        supervisors=tuple(sorted(set(written.supervisors))),
+        eligible_group=written.eligible_group,
+        alert_channel=written.alert_channel,
+        spike_limit=limit,
+        spike_minutes=minutes,
+        spike_share=share,
+        longest_hold_seconds=None if hold is None else hold * 60,
+        reasons=reasons,
+        supervisor_operations=written.supervisor_operations,
+    )
+
+
+def read_key(written: str | None) -> str | None:
+    """The key in capitals, or None where it can be none."""
+    key = (clean(written) or "").upper()
+    return key if KEY_FORM.fullmatch(key) else None
+
+
+def whole_number(written: str | None) -> int | None:
+    """The number that was written, or None where it is none, or longer than any that can be set."""
+    text = (written or "").strip()
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else None
+
+
+def _reasons(written: str | None, known_as: Mapping[str, str], faults: set[Fault]) -> tuple[str, ...] | None:
+    """A queue's own list, one reason a line; None for the usual one."""
+    usual = {words.casefold(): value for words, value in known_as.items()}
+    usual |= {value.casefold(): value for value in USUAL_REASONS}
+    lines = [" ".join(line.split()) for line in (clean(written) or "").splitlines()]
+    found = [usual.get(line.casefold(), line) for line in lines if line]
+    if len(found) > MOST_REASONS:
+        faults.add(Fault.REASONS_TOO_MANY)
+    if len({reason.casefold() for reason in found}) < len(found):
+        faults.add(Fault.REASONS_TWICE)
+    if any(len(reason.encode("utf-16-le")) // 2 > LONGEST_REASON for reason in found):
+        # Counted as Slack counts: an emoji is two.
+        faults.add(Fault.REASONS_LONG)
+    return None if not found or tuple(found) == USUAL_REASONS else tuple(found)

@@ -1,0 +1,19 @@
+"""What a form is answered with that is not accepted: words at an input, with everything kept."""
+
+from __future__ import annotations
+
+from dibs.slack.ids import Field
+from dibs.slack.payloads import Submission
+
+Errors = dict[str, str]
+"""What is wrong, by input; empty where a form was accepted."""
+
+
+def at(form: Submission, field: Field, said: str) -> Errors:
+    """`said` at an input, or at the first one where the form does not have it: Slack shows no other."""
+    return {field: said} if field in form.blocks else anywhere(form, said)
+
+
+def anywhere(form: Submission, said: str) -> Errors:
+    """`said` at the form's first input."""
+    return {form.blocks[0]: said} if form.blocks else {}

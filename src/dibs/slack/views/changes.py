@@ -1,0 +1,71 @@
+"""What is told of settings that were changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from dibs.domain.queue import Queue
+from dibs.domain.settings import Change
+from dibs.slack import text, words
+
+_MOST_PEOPLE = 20
+_LONGEST_VALUE = 500
+
+Show = Callable[[Any], str]
+
+
+def changed(queue: Queue, changes: Sequence[Change], handles: Mapping[str, str]) -> str:
+    """What a supervisor is told of the settings that were changed. `handles` are those of groups, by id."""
+
+    def group(value: str | None) -> str:
+        if value is None:
+            return "everybody in the channel"
+        return f"@{handles[value]}" if value in handles else "a user group"
+
+    shown: dict[str, tuple[str, Show]] = {**_SHOWN, "eligible_group": ("Who may claim", group)}
+    lines = [f"The settings of *{queue.key}* are changed:"]
+    for setting, (name, show) in shown.items():
+        lines += [
+            f"• {name}: {_cut(show(change.old))} → {_cut(show(change.new))}"
+            for change in changes
+            if change.setting == setting
+        ]
+    return "\n".join(lines)
+
+
+def _cut(shown: str) -> str:
+    return text.cut_formatted(shown, _LONGEST_VALUE)
+
+
+def _plain(value: object) -> str:
+    return text.one_line(str(value), _LONGEST_VALUE)
+
+
+def _minutes_of(seconds: int) -> str:
+    return f"{seconds // 60} minutes"
+
+
+def _people(users: Sequence[str]) -> str:
+    more = " …" if len(users) > _MOST_PEOPLE else ""
+    return ", ".join(text.mention(user) for user in users[:_MOST_PEOPLE]) + more
+
+
+def _reasons(values: Sequence[str] | None) -> str:
+    return "; ".join(words.reason(value) for value in values) if values else "the usual ones"
+
+
+_SHOWN: dict[str, tuple[str, Show]] = {
+    "name": ("Name", _plain),
+    "lease_seconds": ("Lease", _minutes_of),
+    "eligible_group": ("Who may claim", _plain),
+    "supervisors": ("Supervisors", _people),
+    "alert_channel": ("Alerts go to", lambda value: f"<#{value}>" if value else "each supervisor directly"),
+    "spike_limit": ("Pause when more leases end than", _plain),
+    "spike_minutes": ("… within", lambda value: f"{value} minutes"),
+    "spike_share": ("… or than", lambda value: f"{value} % of all leases" if value else "no share of them"),
+    "longest_hold_seconds": ("Longest hold", lambda value: _minutes_of(value) if value else "without end"),
+    "reasons": ("Reasons for handing back", _reasons),
+    "supervisor_operations": ("Supervisors transfer and release", lambda value: "yes" if value else "no"),
+}
+"""The words for each setting and how its value is shown, in the order of the form."""
