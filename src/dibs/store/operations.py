@@ -34,7 +34,7 @@ from dibs.store.chain import event_hash
 from dibs.store.columns import sql_list
 from dibs.store.members import REFUSAL
 from dibs.store.notices import follow
-from dibs.store.specials import SPECIALS, Condition, with_types
+from dibs.store.specials import SPECIALS, Condition, Special, with_types
 
 TASK_COLUMNS = (
     "id, queue_id, number, title, details, state, owner_id, lease_until, version, needs_check, "
@@ -124,10 +124,10 @@ _ELIGIBLE_MEMBERSHIPS = f"""
     ORDER BY m.queue_id FOR SHARE"""
 
 
-def _sealed(rule: Rule, content: str) -> str:
+def _sealed(rule: Rule, special: Special) -> str:
     """The step that says how the event of the judged row `j` reads, and seals it with its hash.
 
-    `content` is the SQL of the digest of what the person wrote; a refused text is kept nowhere.
+    A refused text is kept nowhere.
     """
     event = {
         "task_id": "x.id",
@@ -139,7 +139,7 @@ def _sealed(rule: Rule, content: str) -> str:
         "version_seen": "CAST(:version AS integer)",
         "op_id": "CAST(:op_id AS text)",
         "why": "x.why",
-        "detail": "CAST(:detail AS jsonb)",
+        "detail": "x.event_detail",
         "content": "x.content",
     }
     return f"""sealed AS MATERIALIZED (
@@ -147,7 +147,8 @@ def _sealed(rule: Rule, content: str) -> str:
     FROM (
         SELECT j.*, CASE WHEN j.why IS NULL THEN '{rule.event}' ELSE '{rule.rejection}' END AS kind,
                j.version + CASE WHEN j.why IS NULL THEN 1 ELSE 0 END AS version_after,
-               CASE WHEN j.why IS NULL THEN {content} END AS content
+               CASE WHEN j.why IS NULL THEN {special.content} END AS content,
+               CASE WHEN j.why IS NULL THEN {special.detail} ELSE CAST(:detail AS jsonb) END AS event_detail
         FROM judged j
     ) x
 )"""
@@ -185,7 +186,7 @@ def _compose(rule: Rule, *, member: str, locked: str, member_joins: str, conditi
     END AS why
     FROM seen s
 )""",
-        _sealed(rule, special.content),
+        _sealed(rule, special),
         f"""changed AS (
     UPDATE dibs.task t
     SET version = j.version + 1, head = j.hash,
@@ -198,7 +199,7 @@ def _compose(rule: Rule, *, member: str, locked: str, member_joins: str, conditi
     INSERT INTO dibs.event (queue_id, task_id, kind, actor_id, at, version_before, version_after,
                             version_seen, op_id, why, detail, private_text, content, previous, hash)
     SELECT j.queue_id, j.id, j.kind, :actor, j.clock, j.version, j.version_after,
-           CAST(:version AS integer), :op_id, j.why, CAST(:detail AS jsonb),
+           CAST(:version AS integer), :op_id, j.why, j.event_detail,
            CASE WHEN j.why IS NULL THEN {special.private_text} END, j.content, j.head, j.hash
     FROM sealed j
     WHERE j.why IS NULL OR j.why <> ALL(:not_final)

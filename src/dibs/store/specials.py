@@ -52,6 +52,8 @@ class Special:
     """The digest of what the person wrote, which goes into the event's hash."""
     private_text: str = "CAST(NULL AS text)"
     """What the person wrote, where no other table keeps it."""
+    detail: str = "CAST(:detail AS jsonb)"
+    """What the event tells beside its columns."""
 
 
 _USUAL_REASONS = f"ARRAY[{sql_list(Reason)}]"
@@ -100,6 +102,8 @@ handed_back AS (
 )"""
 
 
+_TAKEN_FROM = """CAST(:detail AS jsonb)
+                   || jsonb_build_object('former_owner', j.owner_id, 'former_state', j.state)"""
 _BY_A_SUPERVISOR = "jsonb_build_object('by', x.last_actor)"
 _WITH_FORMER_OWNER = """(
         SELECT c.*, j.owner_id AS former_owner, j.state AS former_state
@@ -275,6 +279,7 @@ heir AS MATERIALIZED (
         ),
         content=digest(":text"),
         private_text=":text",
+        detail=_TAKEN_FROM,
     ),
     Operation.FORCE_RELEASE: Special(
         conditions=_RELEASE_ALLOWED,
@@ -291,6 +296,7 @@ heir AS MATERIALIZED (
             ),
         ),
         content=card_hash(_FORCED_CARD, "j.head"),
+        detail=_TAKEN_FROM,
     ),
 }
 

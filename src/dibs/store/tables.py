@@ -138,6 +138,7 @@ external_action = sa.Table(
     sa.Column("answered_by", sa.Text, comment="who last said how it ended"),
     time("answered_at"),
     sa.UniqueConstraint("task_id", "number"),
+    sa.Index(None, "task_id", "version"),
     sa.CheckConstraint(one_of("status", ActionStatus), name="status_known"),
     sa.CheckConstraint("(status = 'in_progress') = (answered_by IS NULL)", name="answer_matches_status"),
     sa.CheckConstraint("description <> ''", name="description_given"),
@@ -154,6 +155,7 @@ task_note = sa.Table(
     time("created_at", clock=True),
     sa.CheckConstraint("text <> ''", name="text_given"),
     sa.Index(None, "task_id", "id"),
+    sa.Index(None, "task_id", "version"),
 )
 
 event = sa.Table(
@@ -182,6 +184,16 @@ event = sa.Table(
     sa.Index(None, "task_id", "id"),
     sa.Index("event_queue_idx", "queue_id", "at", "id"),
     sa.Index("event_actor_idx", "actor_id", "at", "id"),
+    *(
+        sa.Index(
+            f"event_{name}_idx",
+            sa.text(f"(detail ->> '{key}')"),
+            "at",
+            "id",
+            postgresql_where=sa.text(f"(detail ->> '{key}') IS NOT NULL"),
+        )
+        for name, key in (("former_owner", "former_owner"), ("new_owner", "to"))
+    ),
     sa.Index("event_expired_idx", "queue_id", "at", postgresql_where=sa.text("kind = 'expired'")),
 )
 

@@ -44,7 +44,7 @@ def _check(table: str, name: str, condition: str) -> None:
     op.create_check_constraint(op.f(f"{table}_{name}"), table, condition, schema="dibs")
 
 
-def _index(name: str, table: str, columns: list[str], where: str | None = None) -> None:
+def _index(name: str, table: str, columns: list[Any], where: str | None = None) -> None:
     op.create_index(name, table, columns, schema="dibs", postgresql_where=sa.text(where) if where else None)
 
 
@@ -106,6 +106,11 @@ def _records() -> None:
     )
     _index("event_queue_idx", "event", ["queue_id", "at", "id"])
     _index("event_actor_idx", "event", ["actor_id", "at", "id"])
+    for name, key in (("former_owner", "former_owner"), ("new_owner", "to")):
+        whom = f"(detail ->> '{key}')"
+        _index(f"event_{name}_idx", "event", [sa.text(whom), "at", "id"], f"{whom} IS NOT NULL")
+    for table in ("task_note", "external_action"):
+        _index(f"{table}_task_id_version_idx", table, ["task_id", "version"])
     _index("event_expired_idx", "event", ["queue_id", "at"], "kind = 'expired'")
     _add(
         "release_card",
