@@ -15,9 +15,11 @@ from dibs.domain.errors import StoreError
 from dibs.jobs import every_job
 from dibs.metrics import Metrics, MetricsServer
 from dibs.scheduler import Scheduler
+from dibs.service.audit import AuditService
 from dibs.service.backlog import BacklogReader
 from dibs.service.brakes import BrakeService
 from dibs.service.delivery import DeliveryService
+from dibs.service.export import ExportService
 from dibs.service.members import MembershipService
 from dibs.service.queries import TaskQueries
 from dibs.service.queues import QueueService
@@ -26,6 +28,7 @@ from dibs.service.sweep import SweepService
 from dibs.service.transitions import TransitionService
 from dibs.slack.app import make_app
 from dibs.slack.calls import SlackUnusable
+from dibs.slack.exporter import Exporter
 from dibs.slack.files import FileSender
 from dibs.slack.front import Front
 from dibs.slack.http import SlackHttp
@@ -118,21 +121,19 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
     delivery = DeliveryService(background_guard, TaskQueries(background_guard), web)
     outgoing = Outgoing(web, delivery, transitions, archive_url=str(bot.get("url") or ""))
     press_guard.call_when_back(outgoing.settle_once)
+    files = FileSender(settings.slack_bot_token, settings.slack_api_url)
     front = Front(
         transitions=transitions,
         queues=QueueService(press_guard),
         queries=TaskQueries(press_guard),
         membership=membership,
         brakes=BrakeService(press_guard),
+        audit=AuditService(press_guard, membership),
         web=web,
         outgoing=outgoing,
         reports=ReportService(press_guard, membership),
-        reporter=Reporter(
-            outgoing,
-            web,
-            FileSender(settings.slack_bot_token, settings.slack_api_url),
-            ReportService(background_guard, membership),
-        ),
+        reporter=Reporter(outgoing, web, files, ReportService(background_guard, membership)),
+        exporter=Exporter(outgoing, files, ExportService(background_guard)),
     )
     sweep = SweepService(background_guard, metrics)
     jobs = every_job(

@@ -11,8 +11,6 @@ from tests.support.bot import Office
 from dibs.playground import Channel
 from dibs.slack import text
 
-LATER = ["/audit", "/audit SUP-1"]
-
 
 def _create(
     office: Office,
@@ -79,12 +77,6 @@ def test_add_list_mine_next_and_help(office: Office, prefix: str) -> None:
 def test_dibs_alone_and_with_an_unknown_word_helps(office: Office) -> None:
     for words in ("", "help", "nonsense", "  "):
         assert "*Dibs* gives every task" in office.type("Amal", words, "/dibs")
-
-
-def test_what_comes_later_says_that_it_is_not_built_yet(office: Office) -> None:
-    for typed in [*LATER, *(f"/dibs {later.removeprefix('/')}" for later in LATER)]:
-        command, _, words = typed.partition(" ")
-        assert "is not built yet. Nothing changed." in office.type("Sue", words, command), typed
 
 
 def test_release_says_where_a_task_is_handed_back(office: Office) -> None:

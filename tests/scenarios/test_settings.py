@@ -272,7 +272,7 @@ def test_the_key_says_which_queue_and_the_only_one_of_the_channel_needs_none(off
     assert office.slack.command(office.id("Sue"), elsewhere.id, "/queue", "settings sup").ephemeral is None
     assert office.opened("Sue")["title"]["text"] == "Settings of SUP"
     assert "There is no queue “NOPE &lt;!here&gt;”. Nothing changed." in office.type(
-        "Sue", "settings NOPE <!here>"
+        "Sue", "settings NOPE &lt;!here&gt;"
     )
     office.make_queue(key="BIL")
     told = office.type("Sue", "settings")

@@ -20,6 +20,15 @@ class Action(StrEnum):
     HISTORY = "task_history"
 
 
+class Audit(StrEnum):
+    """The buttons below a page of records."""
+
+    OLDER = "audit_older"
+    NEWER = "audit_newer"
+    CSV = "audit_csv"
+    JSONL = "audit_jsonl"
+
+
 class View(StrEnum):
     """The modals, by callback_id."""
 

@@ -58,6 +58,8 @@ class Outgoing:
         self._jobs: set[Future[None]] = set()
         self._unsettled: list[Unsettled] = []
         self._dropped = 0
+        self.closing = False
+        """Whether Dibs is stopping, for work that would hold that up."""
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -65,6 +67,7 @@ class Outgoing:
 
         What is being sent just now still ends by its own deadline.
         """
+        self.closing = True
         self._pool.shutdown(wait=False)
         with self._lock:
             jobs = set(self._jobs)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from dibs.deadline import Deadline
-from dibs.slack.text import unescaped
+from dibs.slack.text import typed as as_typed
 
 # Slack's own are capital letters and digits; it asks to take them as they come.
 _SLACK_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
@@ -48,6 +48,19 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
+class Button:
+    """A button that somebody pressed, and the value that Dibs drew it with."""
+
+    origin: Origin
+    action_id: str
+    value: Payload
+
+    def number(self, key: str) -> int:
+        """A whole number in the value. Raises UnreadableError."""
+        return _whole(self.value.get(key))
+
+
+@dataclass(frozen=True, slots=True)
 class Press:
     """A button that somebody pressed, with the task and the version that it was drawn with."""
 
@@ -65,6 +78,9 @@ class Typed:
     origin: Origin
     command: str
     text: str
+    """The words as they were typed."""
+    sent: str
+    """The words as Slack sent them, in which a mention names its person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +141,19 @@ class Submission:
 
 
 def press(body: Payload, deadline: Deadline) -> Press:
-    """Read a block_actions payload. Raises UnreadableError."""
+    """Read a press on a button of a task. Raises UnreadableError."""
+    pressed = pressed_button(body, deadline)
+    return Press(
+        origin=pressed.origin,
+        action_id=pressed.action_id,
+        task_id=_whole(pressed.value.get("task")),
+        version=_whole(pressed.value.get("version")),
+        flagged=pressed.value.get("check") is True,
+    )
+
+
+def pressed_button(body: Payload, deadline: Deadline) -> Button:
+    """Read a block_actions payload, whatever the button carries. Raises UnreadableError."""
     action = _first(body.get("actions"))
     container = _mapping(body.get("container"))
     channel = _id_or_none(_mapping(body.get("channel")).get("id")) or _id_or_none(container.get("channel_id"))
@@ -134,8 +162,7 @@ def press(body: Payload, deadline: Deadline) -> Press:
     action_id = _text(action.get("action_id"))
     user = _id(_mapping(body.get("user")).get("id"))
     team = _team(body)
-    value = _json(action.get("value"))
-    return Press(
+    return Button(
         origin=Origin(
             workspace=team,
             user_id=user,
@@ -147,15 +174,17 @@ def press(body: Payload, deadline: Deadline) -> Press:
             trigger_id=_text_or_none(body.get("trigger_id")),
         ),
         action_id=action_id,
-        task_id=_whole(value.get("task")),
-        version=_whole(value.get("version")),
-        flagged=value.get("check") is True,
+        value=_json(action.get("value")),
     )
 
 
-def typed(body: Payload, deadline: Deadline) -> Typed:
-    """Read a slash command. Raises UnreadableError."""
+def typed(body: Payload, deadline: Deadline, name_of: Callable[[str], str]) -> Typed:
+    """Read a slash command. Raises UnreadableError.
+
+    `name_of` is asked for the name in a mention that comes without one.
+    """
     team, trigger = _id(body.get("team_id")), _text(body.get("trigger_id"))
+    sent = str(body.get("text") or "").strip()
     return Typed(
         origin=Origin(
             workspace=team,
@@ -167,7 +196,8 @@ def typed(body: Payload, deadline: Deadline) -> Typed:
             trigger_id=trigger,
         ),
         command=_text(body.get("command")),
-        text=unescaped(str(body.get("text") or "")).strip(),
+        text=as_typed(sent, name_of).strip(),
+        sent=sent,
     )
 
 
@@ -205,6 +235,14 @@ def id_in(value: str | None) -> int | None:
     """The id of a row that an option carries, or None where no row can have it."""
     number = whole_number(value)
     return number if number is not None and 0 < number <= _LARGEST_ID else None
+
+
+def row_id(value: Payload, key: str) -> int:
+    """The id of a row that a button carries. Raises UnreadableError where no row can have it."""
+    number = _whole(value.get(key))
+    if not 0 < number <= _LARGEST_ID:
+        raise UnreadableError("no row can have this id")
+    return number
 
 
 def whole_number(value: str | None) -> int | None:

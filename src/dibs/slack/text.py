@@ -15,6 +15,7 @@ _DAY_MINUTES = 24 * 60
 _UNSAFE = re.compile(r"[&<>]")
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _MENTION = re.compile(r"<@([^|>]+)>")
+_WRITTEN_OUT = re.compile(r"<([@#!]?)([^|<>]+)(?:\|([^<>]*))?>")
 _DATE = re.compile(r"<!date\^[^|>]*\|([^>]*)>")
 _LINK = re.compile(r"<https?://[^|>]*\|([^>]*)>")
 _UNFINISHED = re.compile(r"(?:&[a-z]{0,3}|<[^<>]*)$")
@@ -33,6 +34,23 @@ def escaped(text: str) -> str:
 def unescaped(text: str) -> str:
     """`text` as it was typed, where Slack has escaped it."""
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+def typed(sent: str, name_of: Callable[[str], str]) -> str:
+    """Words as they were typed, where Slack has written mentions and links out and escaped the rest.
+
+    `name_of` gives the name of a person or a channel that comes without one.
+    """
+
+    def shown_to_the_writer(found: re.Match[str]) -> str:
+        mark, target, label = found.group(1), found.group(2), found.group(3)
+        if mark == "!":
+            return "@" + (label or target).removeprefix("@")
+        if mark:
+            return mark + (label or name_of(target))
+        return label or target
+
+    return unescaped(_WRITTEN_OUT.sub(shown_to_the_writer, sent))
 
 
 def cut(text: str, limit: int) -> str:

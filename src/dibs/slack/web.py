@@ -9,9 +9,10 @@ import logging
 import threading
 import time
 from collections.abc import Collection, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta, timezone, tzinfo
 from http import HTTPStatus
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web import SlackResponse
@@ -42,6 +43,7 @@ _TIMEOUT_SECONDS = 10.0
 _SHORTEST_TIMEOUT_SECONDS = 0.2
 _LEFT_FOR_THE_REST_SECONDS = 0.7
 _NAMES_LAST_SECONDS = 60 * 60.0
+_DAY_SECONDS = 24 * 60 * 60
 _MEMBERS_PER_PAGE = 1000
 _POSTS_PER_PAGE = 200
 _CLOCKS_APART_SECONDS = 300
@@ -156,6 +158,19 @@ class SlackWeb:
         except LookUpFailed:
             return "somebody"
         return self._remember(user_id, user if isinstance(user, dict) else {})
+
+    def zone_of(self, user_id: str, deadline: Deadline) -> tzinfo:
+        """The time zone that a person has set in Slack. Raises LookUpFailed."""
+        user = self._look_up("users.info", deadline, user=user_id).get("user")
+        found = user if isinstance(user, dict) else {}
+        try:
+            return ZoneInfo(str(found.get("tz") or ""))
+        except (ValueError, OSError, ZoneInfoNotFoundError):
+            # Slack's names may be newer than this machine's; the hours from UTC come with them.
+            offset = found.get("tz_offset")
+            if isinstance(offset, int) and abs(offset) < _DAY_SECONDS:
+                return timezone(timedelta(seconds=offset))
+            raise LookUpFailed("users.info gave no time zone") from None
 
     def _remember(self, user_id: str, user: dict[str, Any]) -> str:
         profile = user.get("profile") or {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dibs.domain.settings import SETTINGS_CHANGED
 from dibs.domain.task import ActionStatus, ExternalAction, ExternalAnswer, Reason, State, Task
 from dibs.domain.transitions import EventKind
 from dibs.slack import text
@@ -54,6 +55,14 @@ EVENT = {
     EventKind.FORCE_RELEASED: "returned the task to the queue, as a supervisor",
 }
 
+EVENT_OF_QUEUE = {
+    SETTINGS_CHANGED: "changed the queue's settings",
+    "paused": "paused the return of tasks whose lease ends",
+    "resumed": "let the queue go on",
+    "graced": "gave the leases that had ended meanwhile more time, after a pause of its own",
+}
+"""What happens to a queue and not to a task of it."""
+
 
 def reason(value: str) -> str:
     """The words of a reason, for formatted text; a queue's own reasons are their own words."""
@@ -74,3 +83,9 @@ def action(task: Task, action: ExternalAction, limit: int) -> str:
 
 def _plain_reason(value: str) -> str:
     return REASON[Reason(value)] if value in set(Reason) else value
+
+
+def event(kind: str) -> str:
+    """What happened, as it is said of the person who did it."""
+    known = EVENT.get(EventKind(kind)) if kind in set(EventKind) else None
+    return known or EVENT_OF_QUEUE.get(kind) or kind.replace("_", " ")

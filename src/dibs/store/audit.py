@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -45,38 +46,41 @@ LEFT JOIN dibs.release_card r
 ORDER BY {by}"""
 
 
-@cache
-def page(topic: Topic, *, newer: bool) -> sa.TextClause:
-    """The statement for the next events beyond a place, the nearest first.
-
-    It takes `subject`, `queue_ids`, `at`, `id`, `since` and `most`, and reads no more rows than it returns,
-    but for a task's events that are older than `since`, and a person's in other queues.
-    """
-    beyond, order = (">", "ASC") if newer else ("<", "DESC")
-    match topic:
-        case Topic.TASK:
-            picked, by = _OF_TASK.format(beyond=beyond, order=order), f"p.id {order}"
-        case Topic.QUEUE:
-            picked = _BY_TIME.format(whose=_OF_QUEUE, beyond=beyond, order=order)
-            by = f"p.at {order}, p.id {order}"
-        case Topic.PERSON:
-            each = [_BY_TIME.format(whose=whose, beyond=beyond, order=order) for whose in _OF_PERSON]
-            merged = " UNION ".join(f"({one})" for one in each)
-            by = f"p.at {order}, p.id {order}"
-            picked = f"SELECT p.id, p.at FROM ({merged}) p ORDER BY {by} LIMIT :most"
-    words = _WITH_WORDS.format(by=by)
-    statement = sa.text(f"WITH picked AS MATERIALIZED ({picked}\n){words}")
-    types: dict[str, sa.types.TypeEngine[object]] = {
+_TYPES: dict[Topic, dict[str, sa.types.TypeEngine[Any]]] = {
+    topic: {
         "subject": sa.Text() if topic is Topic.PERSON else sa.BigInteger(),
         "id": sa.BigInteger(),
         "since": sa.TIMESTAMP(timezone=True),
         "most": sa.Integer(),
+        **({} if topic is Topic.TASK else {"at": sa.TIMESTAMP(timezone=True)}),
+        **({"queue_ids": sa.ARRAY(sa.BigInteger())} if topic is Topic.PERSON else {}),
     }
-    if topic is not Topic.TASK:
-        types["at"] = sa.TIMESTAMP(timezone=True)
-    if topic is Topic.PERSON:
-        types["queue_ids"] = sa.ARRAY(sa.BigInteger())
-    return statement.bindparams(*(sa.bindparam(name, type_=kind) for name, kind in types.items()))
+    for topic in Topic
+}
+TAKES = {topic: tuple(types) for topic, types in _TYPES.items()}
+"""The parameters of `page`."""
+
+
+@cache
+def page(topic: Topic, *, newer: bool) -> sa.TextClause:
+    """The statement for the next events beyond a place, the nearest first.
+
+    It reads no more rows than it returns, but for a task's events that are older than `since`, and a person's
+    in other queues.
+    """
+    beyond, order = (">", "ASC") if newer else ("<", "DESC")
+    by = f"p.at {order}, p.id {order}"
+    if topic is Topic.TASK:
+        by = f"p.id {order}"
+        picked = _OF_TASK.format(beyond=beyond, order=order)
+    elif topic is Topic.QUEUE:
+        picked = _BY_TIME.format(whose=_OF_QUEUE, beyond=beyond, order=order)
+    else:
+        each = [_BY_TIME.format(whose=whose, beyond=beyond, order=order) for whose in _OF_PERSON]
+        merged = " UNION ".join(f"({one})" for one in each)
+        picked = f"SELECT p.id, p.at FROM ({merged}) p ORDER BY {by} LIMIT :most"
+    statement = sa.text(f"WITH picked AS MATERIALIZED ({picked}\n){_WITH_WORDS.format(by=by)}")
+    return statement.bindparams(*(sa.bindparam(name, type_=_TYPES[topic][name]) for name in TAKES[topic]))
 
 
 def as_record(row: sa.RowMapping) -> Record:

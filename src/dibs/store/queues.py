@@ -205,3 +205,11 @@ setting with its old and its new value, or null where everything stands like tha
 CHANGED_BEFORE = sa.text(
     f"SELECT e.detail FROM dibs.event e WHERE e.op_id = :op_id AND e.kind = '{SETTINGS_CHANGED}'"
 )
+
+AROUND = sa.text(
+    f"SELECT {_COLUMNS}, m.standing, m.supervisor "
+    "FROM dibs.queue q LEFT JOIN dibs.queue_member m ON m.queue_id = q.id AND m.user_id = :user_id "
+    "WHERE q.workspace = :workspace AND (m.user_id IS NOT NULL OR q.channel_id = :channel_id) "
+    "ORDER BY (q.channel_id = :channel_id) DESC, q.id"
+)
+"""The queues of a channel, and those that a person is known in, with what is known of the person."""

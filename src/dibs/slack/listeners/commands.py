@@ -12,7 +12,7 @@ from dibs.domain.errors import Lost, StoreError
 from dibs.slack import payloads, replies, text
 from dibs.slack.front import Front
 from dibs.slack.ids import Command
-from dibs.slack.listeners import settings
+from dibs.slack.listeners import audit, settings
 from dibs.slack.listeners.answers import (
     NO_QUEUE,
     Answer,
@@ -39,7 +39,8 @@ def register(app: App, front: Front) -> None:
     @app.command(re.compile(f"^({'|'.join(Command)})$"))
     def on_command(ack: Ack, body: dict[str, Any], context: BoltContext) -> None:
         try:
-            typed = payloads.typed(body, context["deadline"])
+            deadline = context["deadline"]
+            typed = payloads.typed(body, deadline, lambda named: front.web.name_of(named, deadline))
         except payloads.UnreadableError:
             ack(said(f"Dibs could not read this command. {replies.NOTHING_CHANGED}"))
             return
@@ -66,7 +67,8 @@ def _dispatch(front: Front, typed: Typed) -> Answer:
         case Command.RELEASE:
             return on_release(front, typed, rest)
         case Command.AUDIT:
-            return _not_built("/audit")
+            words = typed.sent if typed.command == Command.AUDIT else _split(typed.sent)[1]
+            return audit.show(front, typed, words)
         case _:
             return _help(front, typed, "")
 
@@ -168,6 +170,8 @@ def _help(front: Front, typed: Typed, _rest: str) -> Answer:
         "both are for supervisors\n"
         "• On a task's card: *Claim* it, *Start* when you begin, *Renew* if you need longer, then *Done*, or "
         "*Release* to hand it back; `/release SUP-12` does that from anywhere\n"
+        "• `/audit SUP-1` shows what happened to a task, `/audit queue` what happened in the queue, "
+        "`/audit @name` what a person did\n"
         "Where another app has taken `/queue`, `/dibs queue` does the same."
     )
 

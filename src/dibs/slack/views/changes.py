@@ -24,14 +24,22 @@ def changed(queue: Queue, changes: Sequence[Change], handles: Mapping[str, str])
         return f"@{handles[value]}" if value in handles else "a user group"
 
     shown: dict[str, tuple[str, Show]] = {**_SHOWN, "eligible_group": ("Who may claim", group)}
-    lines = [f"The settings of *{queue.key}* are changed:"]
-    for setting, (name, show) in shown.items():
-        lines += [
-            f"• {name}: {_cut(show(change.old))} → {_cut(show(change.new))}"
-            for change in changes
-            if change.setting == setting
-        ]
-    return "\n".join(lines)
+    return "\n".join([f"The settings of *{queue.key}* are changed:", *_lines(changes, shown)])
+
+
+def recorded(changes: Mapping[str, Mapping[str, Any]]) -> str:
+    """What the records tell of settings that were changed, as the event holds it: old and new by setting."""
+    told = [Change(setting, change.get("old"), change.get("new")) for setting, change in changes.items()]
+    return "\n".join(_lines(told, _SHOWN))
+
+
+def _lines(changes: Sequence[Change], shown: Mapping[str, tuple[str, Show]]) -> list[str]:
+    return [
+        f"• {name}: {_cut(show(change.old))} → {_cut(show(change.new))}"
+        for setting, (name, show) in shown.items()
+        for change in changes
+        if change.setting == setting
+    ]
 
 
 def _cut(shown: str) -> str:
