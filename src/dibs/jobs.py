@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dibs.scheduler import Job
 from dibs.service.delivery import DeliveryService
 from dibs.service.members import MembershipService
+from dibs.service.notices import NoticeService
 from dibs.service.sweep import SweepService
 from dibs.slack.outgoing import Outgoing
 
@@ -16,6 +17,7 @@ def every_job(
     sweep: SweepService,
     sweep_seconds: float,
     delivery: DeliveryService,
+    notices: NoticeService,
     outgoing: Outgoing,
     membership: MembershipService,
     keep_database: Callable[[], object] | None,
@@ -28,6 +30,7 @@ def every_job(
         #   name        every          limit  what is done
         Job("sweep",    sweep_seconds,    60, sweep.sweep_once),
         Job("delivery", 2,               300, delivery.deliver_once),
+        Job("notices",  2,               300, notices.deliver_once),
         Job("settle",   2,                60, outgoing.settle_once),
         Job("members",  60,              300, membership.catch_up),
     ]  # fmt: skip

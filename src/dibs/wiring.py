@@ -21,6 +21,7 @@ from dibs.service.brakes import BrakeService
 from dibs.service.delivery import DeliveryService
 from dibs.service.export import ExportService
 from dibs.service.members import MembershipService
+from dibs.service.notices import NoticeService
 from dibs.service.queries import TaskQueries
 from dibs.service.queues import QueueService
 from dibs.service.reports import ReportService
@@ -32,6 +33,7 @@ from dibs.slack.exporter import Exporter
 from dibs.slack.files import FileSender
 from dibs.slack.front import Front
 from dibs.slack.http import SlackHttp
+from dibs.slack.notices import SlackNotices
 from dibs.slack.outgoing import Outgoing
 from dibs.slack.reporter import Reporter
 from dibs.slack.socket import SlackSocket
@@ -55,6 +57,7 @@ class Bot:
     outgoing: Outgoing
     sweep: SweepService
     delivery: DeliveryService
+    notices: NoticeService
     membership: MembershipService
     queues: QueueService
     queries: TaskQueries
@@ -86,6 +89,7 @@ class Bot:
         if self.metrics is not None:
             self.metrics.close()
         self.delivery.stop()
+        self.notices.stop()
         self.scheduler.stop()
         self.outgoing.close()
         for guard in self.guards:
@@ -119,7 +123,8 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
     membership = MembershipService(press_guard, web)
     transitions = TransitionService(presses, guard=press_guard, membership=membership, telemetry=metrics)
     delivery = DeliveryService(background_guard, TaskQueries(background_guard), web)
-    outgoing = Outgoing(web, delivery, transitions, archive_url=str(bot.get("url") or ""))
+    notices = NoticeService(background_guard, TaskQueries(background_guard), SlackNotices(web.sending))
+    outgoing = Outgoing(web, delivery, notices, transitions, archive_url=str(bot.get("url") or ""))
     press_guard.call_when_back(outgoing.settle_once)
     files = FileSender(settings.slack_bot_token, settings.slack_api_url)
     front = Front(
@@ -140,6 +145,7 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
         sweep=sweep,
         sweep_seconds=settings.sweep_seconds,
         delivery=delivery,
+        notices=notices,
         outgoing=outgoing,
         membership=membership,
         keep_database=keep_database,
@@ -179,6 +185,7 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
         outgoing=outgoing,
         sweep=sweep,
         delivery=delivery,
+        notices=notices,
         membership=membership,
         queues=front.queues,
         queries=front.queries,

@@ -166,6 +166,25 @@ class Office:
 
 
 @contextmanager
+def another_bot(office: Office, database_url: str) -> Iterator[Bot]:
+    """A second Dibs on the same database and before the same stand-in, as another process would be."""
+    settings = Settings(
+        slack_bot_token=TOKEN,
+        slack_signing_secret=SECRET,
+        slack_api_url=office.slack.api_url,
+        database_url=database_url,
+        port=0,
+        data_dir=Path(),
+        threads=2,
+    )
+    bot = build(settings, database_url)
+    try:
+        yield bot
+    finally:
+        bot.close()
+
+
+@contextmanager
 def open_office(
     database_url: str,
     *,

@@ -6,7 +6,7 @@ import logging
 import random
 import threading
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, assert_never
 
@@ -31,6 +31,8 @@ class Delivered:
     """The message stands, and shows what it was given."""
 
     message_ts: str
+    channel_id: str = field(default="", compare=False)
+    """Where it stands, which for a message to a person only the answer tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,8 @@ class GivenUp:
     """It cannot work for this version, such as in an archived channel. `reason` is the other side's word."""
 
     reason: str
+    recipient_gone: bool = field(default=False, compare=False)
+    """Whether the channel or the person cannot be reached, whatever is sent."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,13 @@ class Audit(StrEnum):
     JSONL = "audit_jsonl"
 
 
+class QueueAction(StrEnum):
+    """The buttons that are about a whole queue."""
+
+    RESUME = "queue_resume"
+    """On an alert that something is paused; its value names the queue."""
+
+
 class View(StrEnum):
     """The modals, by callback_id."""
 

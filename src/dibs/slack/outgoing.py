@@ -17,6 +17,7 @@ from dibs.deadline import Deadline
 from dibs.domain.errors import StoreError
 from dibs.domain.outcomes import Outcome
 from dibs.service.delivery import DeliveryService
+from dibs.service.notices import NoticeService
 from dibs.service.transitions import TransitionService
 from dibs.slack import replies, text
 from dibs.slack.calls import Answered
@@ -48,10 +49,17 @@ class Outgoing:
     """Answers to people, and the cards that their presses changed."""
 
     def __init__(
-        self, web: SlackWeb, delivery: DeliveryService, transitions: TransitionService, *, archive_url: str
+        self,
+        web: SlackWeb,
+        delivery: DeliveryService,
+        notices: NoticeService,
+        transitions: TransitionService,
+        *,
+        archive_url: str,
     ) -> None:
         self._web = web
         self._delivery = delivery
+        self._notices = notices
         self._transitions = transitions
         self._archive_url = archive_url
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="dibs-outgoing")
@@ -75,6 +83,12 @@ class Outgoing:
         if dropped:
             _log.warning("Dibs is stopping; %d messages that were still to be sent are dropped", dropped)
         self._pool.shutdown(wait=True)
+
+    @property
+    def waiting(self) -> int:
+        """How many things are still to be sent or are being sent."""
+        with self._lock:
+            return len(self._jobs)
 
     def submit(self, job: Callable[[], object]) -> None:
         """Have `job` done soon, on another thread. It is dropped where too many wait, and that is logged."""
@@ -108,6 +122,9 @@ class Outgoing:
         task = outcome.task
         if task is not None and (outcome.changed or outcome.replayed or task.version != version):
             self.refresh(task.id, origin)
+        if outcome.changed:
+            # An alert that it caused, and messages that follow the task, need not wait for the next job.
+            self.submit(self._notices.deliver_once)
         if outcome.unknown:
             self.watch(origin, outcome, task_id=task_id, version=version)
         self.tell(origin, replies.reply(outcome, self.card_link(origin)))

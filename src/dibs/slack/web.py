@@ -6,9 +6,8 @@ No retries of the client's own: a retry after a lost connection could post twice
 from __future__ import annotations
 
 import logging
-import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime, timedelta, timezone, tzinfo
 from http import HTTPStatus
 from typing import Any
@@ -22,7 +21,7 @@ from dibs.deadline import Deadline
 from dibs.domain.errors import LookUpFailed
 from dibs.domain.queue import Facts
 from dibs.domain.task import Standing
-from dibs.service.delivery import Delivered, Delivery, GivenUp, MessageGone, TryLater
+from dibs.service.delivery import Delivered, Delivery, MessageGone, TryLater
 from dibs.service.telemetry import Telemetry
 from dibs.slack.calls import (
     FAILURES,
@@ -30,11 +29,9 @@ from dibs.slack.calls import (
     Api,
     SlackUnusable,
     error_of,
-    is_rate_limit,
-    is_slacks_word,
-    retry_after,
 )
 from dibs.slack.lookups import Lookups
+from dibs.slack.sending import Sending, carried_by
 from dibs.slack.views.card import card
 
 _log = logging.getLogger(__name__)
@@ -45,38 +42,10 @@ _LEFT_FOR_THE_REST_SECONDS = 0.7
 _NAMES_LAST_SECONDS = 60 * 60.0
 _DAY_SECONDS = 24 * 60 * 60
 _MEMBERS_PER_PAGE = 1000
-_POSTS_PER_PAGE = 200
-_CLOCKS_APART_SECONDS = 300
-"""How far the database's clock and Slack's may be apart when a lost post is looked for."""
-_LONG_WAIT_SECONDS = 300.0
+_TRIGGER_USED = "exchanged_trigger_id"
 
 CARD_EVENT = "dibs_card"
 """The metadata that marks a card, so that a post whose answer was lost can be found again."""
-
-_NOT_THIS_VERSION = frozenset(
-    {
-        "channel_not_found",
-        "is_archived",
-        "is_inactive",
-        "not_in_channel",
-        "user_disabled",
-        "restricted_action",
-        # What Slack will not show whatever the time: the card's next version may be another matter.
-        "invalid_blocks",
-        "invalid_blocks_format",
-        "msg_blocks_too_long",
-        "msg_too_long",
-        "no_text",
-    }
-)
-_ANOTHER_TOKEN_IS_NEEDED = frozenset(
-    {"account_inactive", "token_revoked", "token_expired", "invalid_auth", "not_authed", "missing_scope"}
-)
-_TRIGGER_USED = "exchanged_trigger_id"
-_MESSAGE_GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
-_PASSING = frozenset(
-    {"ratelimited", "fatal_error", "internal_error", "service_unavailable", "request_timeout"}
-)
 
 
 class SlackWeb:
@@ -91,10 +60,9 @@ class SlackWeb:
         telemetry: Telemetry | None = None,
     ) -> None:
         self._api = Api(token, api_url, telemetry)
-        self._wait_until: dict[str, float] = {}
+        self.sending = Sending(self._api)
         self._names: dict[str, tuple[str, float]] = {}
         self._names_last = names_last_seconds
-        self._lock = threading.Lock()
         self.lookups = Lookups(self._look_up)
 
     def _ask(self, method: str, seconds: float, **sent: Any) -> SlackResponse:  # noqa: ANN401 - the client's
@@ -201,15 +169,7 @@ class SlackWeb:
         task = facts.task
         marked = {"event_type": CARD_EVENT, "event_payload": {"task": task.id, "name": task.name}}
         message = card(facts).as_payload()
-        # Slack lets one post a second into a channel, so each channel waits for itself.
-        return self._send(
-            "chat.postMessage",
-            deadline,
-            f"chat.postMessage {facts.channel_id}",
-            channel=facts.channel_id,
-            metadata=marked,
-            **message,
-        )
+        return self.sending.post(facts.channel_id, deadline, metadata=marked, **message)
 
     def update(self, facts: Facts, message_ts: str, answer_url: str | None, deadline: Deadline) -> Delivery:
         """Redraw a card, through the press's own url where there is one, which no rate limit counts."""
@@ -219,78 +179,19 @@ class SlackWeb:
             seconds = min(deadline.remaining, _TIMEOUT_SECONDS)
             if self._answer(answer_url, seconds, replace_original=True, **message) is Answered.TAKEN:
                 return Delivered(message_ts)
-        return self._send(
-            "chat.update", deadline, "chat.update", channel=facts.channel_id, ts=message_ts, **message
-        )
+        return self.sending.update(facts.channel_id, message_ts, deadline, **message)
 
     def find(self, facts: Facts, since: datetime, deadline: Deadline) -> Delivered | MessageGone | TryLater:
         """The card of a post whose answer was lost, if it stands in the channel after all."""
-        method = "conversations.history"
-        if wait := self._wait_for(method):
-            return TryLater(wait)
-        asked: dict[str, object] = {
-            "channel": facts.channel_id,
-            "oldest": f"{since.timestamp() - _CLOCKS_APART_SECONDS:.6f}",
-            "limit": _POSTS_PER_PAGE,
-            "include_all_metadata": True,
-        }
-        while (seconds := min(deadline.remaining, _TIMEOUT_SECONDS)) >= _SHORTEST_TIMEOUT_SECONDS:
-            try:
-                answer = self._ask(method, seconds, params=asked)
-            except FAILURES as error:
-                name = error_of(error)
-                _log.warning("could not look for the card of %s: %s", facts.task.name, name)
-                if is_rate_limit(error):
-                    return TryLater(self._limited(method, error))
-                return MessageGone() if is_slacks_word(error) and name not in _PASSING else TryLater()
-            for message in answer.get("messages") or []:
-                metadata = message.get("metadata") or {}
-                payload = metadata.get("event_payload") or {}
-                if metadata.get("event_type") == CARD_EVENT and payload.get("task") == facts.task.id:
-                    return Delivered(str(message["ts"]))
-            cursor = (answer.get("response_metadata") or {}).get("next_cursor")
-            if not cursor:
-                return MessageGone()
-            asked["cursor"] = str(cursor)
-        return TryLater()
 
-    def _send(self, method: str, deadline: Deadline, limit: str, **message: object) -> Delivery:
-        """Send a message; `limit` names what a rate limit of Slack's is counted for."""
-        if wait := self._wait_for(limit):
-            return TryLater(wait)
-        seconds = min(deadline.remaining, _TIMEOUT_SECONDS)
-        if seconds < _SHORTEST_TIMEOUT_SECONDS:
-            return TryLater(_SHORTEST_TIMEOUT_SECONDS)
-        try:
-            answer = self._ask(method, seconds, json=message)
-        except SlackApiError as error:
-            return self._refused(method, limit, error)
-        except FAILURES as error:
-            _log.warning("%s got no answer: %s", method, error_of(error))
-            return TryLater()
-        return Delivered(str(answer.get("ts") or message.get("ts")))
+        def is_it(message: Mapping[str, Any]) -> bool:
+            carried = carried_by(message, CARD_EVENT)
+            return carried is not None and carried.get("task") == facts.task.id
 
-    def _refused(self, method: str, limit: str, error: SlackApiError) -> Delivery:
-        name = error_of(error)
-        if name in _MESSAGE_GONE:
-            return MessageGone()
-        if name in _NOT_THIS_VERSION:
-            return GivenUp(name)
-        if is_rate_limit(error):
-            return TryLater(self._limited(limit, error))
-        _log.warning("%s was refused: %s", method, name)
-        return TryLater(_LONG_WAIT_SECONDS) if name in _ANOTHER_TOKEN_IS_NEEDED else TryLater()
-
-    def _wait_for(self, limit: str) -> float:
-        """Seconds until a limit lets the next request through; zero where it does now."""
-        with self._lock:
-            return max(self._wait_until.get(limit, 0.0) - time.monotonic(), 0.0)
-
-    def _limited(self, limit: str, error: Exception) -> float:
-        seconds = retry_after(error)
-        with self._lock:
-            self._wait_until[limit] = time.monotonic() + seconds
-        return seconds
+        found = self.sending.look_for(facts.channel_id, since, is_it, deadline)
+        if isinstance(found, TryLater):
+            return found
+        return found[0].place if found else MessageGone()
 
     # Modals and answers
 
