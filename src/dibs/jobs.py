@@ -8,6 +8,7 @@ from dibs.scheduler import Job
 from dibs.service.delivery import DeliveryService
 from dibs.service.members import MembershipService
 from dibs.service.notices import NoticeService
+from dibs.service.reminders import ReminderService
 from dibs.service.sweep import SweepService
 from dibs.slack.outgoing import Outgoing
 
@@ -18,6 +19,7 @@ def every_job(
     sweep_seconds: float,
     delivery: DeliveryService,
     notices: NoticeService,
+    reminders: ReminderService,
     outgoing: Outgoing,
     membership: MembershipService,
     keep_database: Callable[[], object] | None,
@@ -31,6 +33,7 @@ def every_job(
         Job("sweep",    sweep_seconds,    60, sweep.sweep_once),
         Job("delivery", 2,               300, delivery.deliver_once),
         Job("notices",  2,               300, notices.deliver_once),
+        Job("reminders", 15,              60, reminders.remind_once),
         Job("settle",   2,                60, outgoing.settle_once),
         Job("members",  60,              300, membership.catch_up),
     ]  # fmt: skip

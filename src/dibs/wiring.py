@@ -24,6 +24,7 @@ from dibs.service.members import MembershipService
 from dibs.service.notices import NoticeService
 from dibs.service.queries import TaskQueries
 from dibs.service.queues import QueueService
+from dibs.service.reminders import ReminderService
 from dibs.service.reports import ReportService
 from dibs.service.sweep import SweepService
 from dibs.service.transitions import TransitionService
@@ -58,6 +59,7 @@ class Bot:
     sweep: SweepService
     delivery: DeliveryService
     notices: NoticeService
+    reminders: ReminderService
     membership: MembershipService
     queues: QueueService
     queries: TaskQueries
@@ -124,6 +126,7 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
     transitions = TransitionService(presses, guard=press_guard, membership=membership, telemetry=metrics)
     delivery = DeliveryService(background_guard, TaskQueries(background_guard), web)
     notices = NoticeService(background_guard, TaskQueries(background_guard), SlackNotices(web.sending))
+    reminders = ReminderService(background_guard)
     outgoing = Outgoing(web, delivery, notices, transitions, archive_url=str(bot.get("url") or ""))
     press_guard.call_when_back(outgoing.settle_once)
     files = FileSender(settings.slack_bot_token, settings.slack_api_url)
@@ -146,6 +149,7 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
         sweep_seconds=settings.sweep_seconds,
         delivery=delivery,
         notices=notices,
+        reminders=reminders,
         outgoing=outgoing,
         membership=membership,
         keep_database=keep_database,
@@ -186,6 +190,7 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
         sweep=sweep,
         delivery=delivery,
         notices=notices,
+        reminders=reminders,
         membership=membership,
         queues=front.queues,
         queries=front.queries,

@@ -97,6 +97,12 @@ def is_final(letter: Letter) -> bool:
             return True
 
 
+def is_moot(letter: Letter) -> bool:
+    """Whether a message that was not sent yet need not be sent any more."""
+    of_an_owner = letter.notice in (Notice.LEASE_ENDS_SOON, Notice.HOLD_ENDS_SOON, Notice.OWNER_GONE)
+    return of_an_owner and "unsent" not in letter.payload and not still_matters(letter)
+
+
 def still_matters(letter: Letter) -> bool:
     """Whether a notice about an owner and their task is still true: same owner, same end of the lease."""
     task = letter.facts.task if letter.facts else None

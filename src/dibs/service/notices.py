@@ -15,7 +15,7 @@ from typing import Any, Protocol, assert_never
 import sqlalchemy as sa
 
 from dibs.deadline import Deadline
-from dibs.domain.notices import Letter, Notice, Settlement, is_final
+from dibs.domain.notices import Letter, Notice, Settlement, is_final, is_moot
 from dibs.service.delivery import Delivered, Delivery, GivenUp, MessageGone, TryLater
 from dibs.service.queries import TaskQueries
 from dibs.service.steps import Passing, Step, unwatched
@@ -33,6 +33,8 @@ WAIT_AT_FIRST_SECONDS = 6.0
 """The longest wait between the first tries. With the job's interval an alert is tried again within 10 s."""
 FIRST_TRIES = 20
 LONGEST_WAIT_SECONDS = 60.0
+NO_LONGER_MATTERS = "no longer matters"
+"""Why a reminder was never sent that was overtaken before its turn came."""
 
 
 class NoticeSender(Protocol):
@@ -124,6 +126,9 @@ class NoticeService:
         letters, wanted = self._letters(parcel)
         self._passing(Step.READ)
         lead = parcel.lead
+        if lead["message_ts"] is None and all(is_moot(letter) for letter in letters):
+            self._run(outbox.GIVE_UP, parcel.mine | {"reason": NO_LONGER_MATTERS, "gone": False})
+            return
         if lead["message_ts"] is None:
             delivery = self._sender.send(letters, deadline)
         else:

@@ -137,7 +137,7 @@ def _buttons(letter: Letter) -> Iterator[Element]:
                 yield button(QueueAction.RESUME, "Resume", value, label=f"Resume {letter.queue_key}")
         case Notice.LEASE_ENDS_SOON | Notice.HOLD_ENDS_SOON if task and still_matters(letter):
             mine = task.owner_id == letter.recipient
-            yield from _presses(task, _owners_buttons(task, letter.notice) if mine else [Action.HISTORY])
+            yield from _presses(task, _owners_buttons(letter, task) if mine else [Action.HISTORY])
         case Notice.LEASE_ENDS_SOON | Notice.HOLD_ENDS_SOON | Notice.CHANNEL_GONE:
             return
         case Notice.NEEDS_CHECK if task and task.needs_check and not letter.settled:
@@ -148,9 +148,10 @@ def _buttons(letter: Letter) -> Iterator[Element]:
             return
 
 
-def _owners_buttons(task: Task, kind: Notice) -> list[Action]:
+def _owners_buttons(letter: Letter, task: Task) -> list[Action]:
     onward = Action.START if task.state is State.CLAIMED else Action.DONE
-    renew = [Action.RENEW] if kind is Notice.LEASE_ENDS_SOON else []
+    renewable = letter.notice is Notice.LEASE_ENDS_SOON and not letter.payload.get("last")
+    renew = [Action.RENEW] if renewable else []
     return [*renew, onward, Action.RELEASE, Action.HISTORY]
 
 

@@ -42,9 +42,14 @@ def lease_ends_soon(letter: Letter) -> str:
         if task.state is State.STARTED
         else "it returns to the queue"
     )
+    longer = (
+        "Its queue limits how long one owner keeps a task, so it cannot be renewed. Finish it"
+        if letter.payload.get("last")
+        else "Renew it if you need longer. Otherwise finish it"
+    )
     return (
         f":hourglass_flowing_sand: Your lease on *{task.name}* ends {text.moment(until)}. "
-        f"Renew it if you need longer. Otherwise finish it or hand it back; after that time {begun}."
+        f"{longer} or hand it back; after that time {begun}."
     )
 
 
