@@ -8,6 +8,7 @@ from dibs.scheduler import Job
 from dibs.service.delivery import DeliveryService
 from dibs.service.members import MembershipService
 from dibs.service.notices import NoticeService
+from dibs.service.release_pauses import ReleasePauses
 from dibs.service.reminders import ReminderService
 from dibs.service.sweep import SweepService
 from dibs.slack.outgoing import Outgoing
@@ -22,19 +23,27 @@ def every_job(
     reminders: ReminderService,
     outgoing: Outgoing,
     membership: MembershipService,
+    pauses: ReleasePauses,
     keep_database: Callable[[], object] | None,
 ) -> list[Job]:
     """The jobs of one bot. Every process runs all of them; the database sees to it that this is safe.
 
     `keep_database` is what starts an embedded database again, where there is one.
     """
+
+    def settle() -> None:
+        try:
+            outgoing.settle_once()
+        finally:
+            pauses.store_held()
+
     jobs = [
         #   name        every          limit  what is done
         Job("sweep",    sweep_seconds,    60, sweep.sweep_once),
         Job("delivery", 2,               300, delivery.deliver_once),
         Job("notices",  2,               300, notices.deliver_once),
         Job("reminders", 15,              60, reminders.remind_once),
-        Job("settle",   2,                60, outgoing.settle_once),
+        Job("settle",   2,                60, settle),
         Job("members",  60,              300, membership.catch_up),
     ]  # fmt: skip
     if keep_database is not None:

@@ -24,6 +24,7 @@ from dibs.service.members import MembershipService
 from dibs.service.notices import NoticeService
 from dibs.service.queries import TaskQueries
 from dibs.service.queues import QueueService
+from dibs.service.release_pauses import ReleasePauses
 from dibs.service.reminders import ReminderService
 from dibs.service.reports import ReportService
 from dibs.service.sweep import SweepService
@@ -123,7 +124,10 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
             "Raise its max_connections, or set DIBS_THREADS to a smaller number."
         ) from error
     membership = MembershipService(press_guard, web)
-    transitions = TransitionService(presses, guard=press_guard, membership=membership, telemetry=metrics)
+    pauses = ReleasePauses(press_guard)
+    transitions = TransitionService(
+        presses, guard=press_guard, membership=membership, telemetry=metrics, pauses=pauses
+    )
     delivery = DeliveryService(background_guard, TaskQueries(background_guard), web)
     notices = NoticeService(background_guard, TaskQueries(background_guard), SlackNotices(web.sending))
     reminders = ReminderService(background_guard)
@@ -135,8 +139,8 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
         queues=QueueService(press_guard),
         queries=TaskQueries(press_guard),
         membership=membership,
-        brakes=BrakeService(press_guard),
         audit=AuditService(press_guard, membership),
+        brakes=BrakeService(press_guard, pauses),
         web=web,
         outgoing=outgoing,
         reports=ReportService(press_guard, membership),
@@ -152,6 +156,7 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
         reminders=reminders,
         outgoing=outgoing,
         membership=membership,
+        pauses=pauses,
         keep_database=keep_database,
     )
     scheduler = Scheduler(jobs, telemetry=metrics)

@@ -20,7 +20,8 @@ from tests.support.store import AMAL, BILAL, SUE, Desk
 
 from dibs.domain.outcomes import Refusal
 from dibs.domain.task import ActionStatus, State
-from dibs.service.transitions import UNRECORDED_ACTION, TransitionService
+from dibs.service.releases import UNRECORDED_ACTION
+from dibs.service.transitions import TransitionService
 
 C, S = State.CLAIMED, State.STARTED
 GIVEN: dict[str, Any] = {
@@ -148,6 +149,7 @@ def test_a_release_whose_card_or_event_is_refused_rolls_back_whole(
     assert action_statuses(desk, task) == ["in_progress"]
 
     desk.execute(f"ALTER TABLE dibs.{table} DROP CONSTRAINT audit_is_broken")
+    desk.execute("UPDATE dibs.breaker SET releases_paused_since = NULL, releases_paused_why = NULL")
     assert service.release(task.id, AMAL, task.version, op_id="broken", **GIVEN).changed
 
 

@@ -40,4 +40,6 @@ class Resumed:
     supervisors: tuple[str, ...] = ()
     lifted: frozenset[Brake] = frozenset()
     still: frozenset[Brake] = frozenset()
+    why: str | None = None
+    """Where releases stay paused: what the database said to the trial."""
     replayed: bool = False

@@ -20,11 +20,16 @@ class NothingSent(StoreError):
 
 
 class Refused(StoreError):
-    """The database answered that it did not do it. `table` names the table that refused, where known."""
+    """The database answered that it did not do it.
 
-    def __init__(self, message: str, *, table: str | None = None) -> None:
+    `table` names the table that refused, where known; `sqlstate` is the database's code for why, and None
+    where a value could not even be sent.
+    """
+
+    def __init__(self, message: str, *, table: str | None = None, sqlstate: str | None = None) -> None:
         super().__init__(message)
         self.table = table
+        self.sqlstate = sqlstate
 
 
 class Busy(Refused):

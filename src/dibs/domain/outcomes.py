@@ -87,7 +87,8 @@ class Outcome:
 
     `task` is the task as it now stands, or None where it is not known. `replayed` tells that this very
     operation was answered before, and that nothing was written this time. `actions` are the open
-    external actions where the refusal is about them.
+    external actions where the refusal is about them. `releases_paused` tells that this refusal has paused
+    the releases of the task's queue.
     """
 
     operation: Operation
@@ -99,6 +100,7 @@ class Outcome:
     replayed: bool = False
     answered_at: datetime | None = None
     actions: tuple[ExternalAction, ...] = field(default=())
+    releases_paused: bool = False
 
     @property
     def changed(self) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import uuid
+from typing import assert_never
 
 from dibs.deadline import Deadline
 from dibs.domain.brakes import Brake, Paused, Resumed
-from dibs.domain.errors import AlreadyDone
+from dibs.domain.errors import AlreadyDone, Busy, NothingSent
+from dibs.service.release_pauses import ReleasePauses, Resumption
 from dibs.store import breaker
 from dibs.store.guard import Guard, Row
 from dibs.store.queue_events import QueueEvent
@@ -18,8 +20,9 @@ class BrakeService:
     An operation id that was used before is answered as the first time.
     """
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: Guard, pauses: ReleasePauses | None = None) -> None:
         self._guard = guard
+        self._pauses = pauses or ReleasePauses(guard)
 
     def pause(
         self, queue_id: int, actor_id: str, *, op_id: str | None = None, deadline: Deadline | None = None
@@ -43,20 +46,54 @@ class BrakeService:
     def resume(
         self, queue_id: int, actor_id: str, *, op_id: str | None = None, deadline: Deadline | None = None
     ) -> Resumed:
-        """Lift whatever holds up this queue: the leases that wait go through, the window starts afresh."""
+        """Lift whatever holds up this queue: the leases that wait go through, the window starts afresh.
+
+        Releases go on only if a trial of one could be written.
+        """
         deadline = deadline or Deadline.after()
         op_id = op_id or str(uuid.uuid4())
         values = {"queue_id": queue_id, "actor": actor_id, "op_id": op_id}
         try:
             [row] = self._guard.run_once(breaker.RESUME, values, deadline)
         except AlreadyDone:
-            return _resumed_before(self._first_time(op_id, deadline))
+            return self._resumed_before(op_id, deadline) or Resumed(allowed=False, replayed=True)
         if row["refused"]:
             return Resumed(allowed=False, supervisors=tuple(row["supervisors"]))
         lifted = frozenset(brake for brake in (Brake.BREAKER, Brake.CLOCK) if row[brake])
-        if not lifted and (before := self._first_time(op_id, deadline)):
-            return _resumed_before(before)
-        return Resumed(allowed=True, lifted=lifted)
+        if not lifted and (before := self._resumed_before(op_id, deadline)):
+            return before
+        return self._with_releases(queue_id, actor_id, op_id, deadline, lifted)
+
+    def _with_releases(
+        self, queue_id: int, actor_id: str, op_id: str, deadline: Deadline, lifted: frozenset[Brake]
+    ) -> Resumed:
+        try:
+            releases = self._pauses.resume(queue_id, actor_id, deadline, op_id=_of_releases(op_id))
+        except (Busy, NothingSent):
+            if not lifted:
+                raise
+            return Resumed(allowed=True, lifted=lifted, still=frozenset({Brake.RELEASES}))
+        match releases.came_of:
+            case Resumption.RESUMED:
+                return Resumed(allowed=True, lifted=lifted | {Brake.RELEASES})
+            case Resumption.STILL_PAUSED:
+                still = frozenset({Brake.RELEASES})
+                return Resumed(allowed=True, lifted=lifted, still=still, why=releases.why)
+            case Resumption.NOT_PAUSED:
+                return Resumed(allowed=True, lifted=lifted)
+            case _:
+                assert_never(releases.came_of)
+
+    def _resumed_before(self, op_id: str, deadline: Deadline) -> Resumed | None:
+        """What an earlier delivery of the same request has resumed; None where there was none."""
+        events = [self._first_time(each, deadline) for each in (op_id, _of_releases(op_id))]
+        found = [event for event in events if event is not None]
+        if not found:
+            return None
+        if any(event["kind"] == QueueEvent.RESUME_REJECTED for event in found):
+            return Resumed(allowed=False, replayed=True)
+        lifted = frozenset(brake for brake in Brake for event in found if (event["detail"] or {}).get(brake))
+        return Resumed(allowed=True, lifted=lifted, replayed=True)
 
     def _first_time(self, op_id: str, deadline: Deadline) -> Row | None:
         found = self._guard.run_once(breaker.DONE_BEFORE, {"op_id": op_id}, deadline)
@@ -68,9 +105,6 @@ def _paused_before(event: Row | None) -> Paused:
     return Paused(allowed=allowed, changed=allowed, replayed=True)
 
 
-def _resumed_before(event: Row | None) -> Resumed:
-    if event is None or event["kind"] == QueueEvent.RESUME_REJECTED:
-        return Resumed(allowed=False, replayed=True)
-    detail = event["detail"] or {}
-    lifted = frozenset(brake for brake in Brake if detail.get(brake))
-    return Resumed(allowed=True, lifted=lifted, replayed=True)
+def _of_releases(op_id: str) -> str:
+    """The operation id of the part of a resume that lets releases go on, which is an event of its own."""
+    return f"{op_id}:releases"

@@ -11,23 +11,17 @@ import sqlalchemy as sa
 from dibs.deadline import Deadline
 from dibs.domain.errors import StoreError
 from dibs.domain.outcomes import Outcome, Refusal
-from dibs.domain.task import (
-    SETTLED_STATUSES,
-    ActionStatus,
-    ExternalAnswer,
-)
+from dibs.domain.task import SETTLED_STATUSES, ActionStatus
 from dibs.domain.text import clean
 from dibs.domain.transitions import Operation
 from dibs.service.claims import Claims, Membership
+from dibs.service.release_pauses import ReleasePauses
+from dibs.service.releases import Releases
 from dibs.service.telemetry import Telemetry
 from dibs.service.writes import Press, Writes
 from dibs.store.guard import Guard
 
 _SAYS_HOW_IT_ENDED = frozenset({*SETTLED_STATUSES, ActionStatus.UNKNOWN})
-_EXTERNAL_ANSWERS = frozenset(ExternalAnswer)
-
-UNRECORDED_ACTION = "(not recorded before the release)"
-"""How an external action is described that is first heard of when its task is handed back."""
 
 
 class TransitionService:
@@ -46,9 +40,11 @@ class TransitionService:
         guard: Guard | None = None,
         membership: Membership | None = None,
         telemetry: Telemetry | None = None,
+        pauses: ReleasePauses | None = None,
     ) -> None:
         guard = guard or Guard(engine)
         self._writes = Writes(guard, telemetry)
+        self._releases = Releases(self._writes, pauses or ReleasePauses(guard))
         self._claims = Claims(guard, self._writes, membership)
 
     def claim(
@@ -220,19 +216,15 @@ class TransitionService:
         """Hand a task back to the queue and leave its release card, in the same write.
 
         `reason` is one of the queue's list. `external_action` is one of ExternalAnswer: required where the
-        task is started or an external action is open. The answer goes to every open action.
+        task is started or an external action is open. The answer goes to every open action. Where the
+        database refuses a record, nothing changes and the queue's releases pause (see `release_pauses`).
         """
-        press = Press(Operation.RELEASE, task_id, actor_id, version, op_id, deadline)
-        stated = external_action if external_action in _EXTERNAL_ANSWERS else None
-        given = clean(reason)
-        return self._writes.carry_out(
-            press,
-            detail={"reason": given, "external_action": stated},
-            reason=given,
-            comment=clean(comment),
-            handoff_note=clean(handoff_note),
-            external_action=stated,
-            unrecorded=UNRECORDED_ACTION,
+        return self._releases.release(
+            Press(Operation.RELEASE, task_id, actor_id, version, op_id, deadline),
+            reason=reason,
+            comment=comment,
+            handoff_note=handoff_note,
+            external_action=external_action,
         )
 
     def check(
@@ -292,14 +284,7 @@ class TransitionService:
         It leaves a release card that names the supervisor, and flags the task as an expiry would.
         """
         press = Press(Operation.FORCE_RELEASE, task_id, actor_id, version, op_id, deadline)
-        given = clean(reason)
-        return self._writes.carry_out(
-            press,
-            detail={"reason": given},
-            reason=given,
-            comment=clean(comment),
-            handoff_note=clean(handoff_note),
-        )
+        return self._releases.force(press, reason=reason, comment=comment, handoff_note=handoff_note)
 
     def judge(
         self,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -42,6 +43,7 @@ _NOT_GIVEN: Mapping[str, object] = {
     "unrecorded": None,
     "finding": None,
     "new_owner": None,
+    "paused_here": [],
 }
 """What the operations take, where a call does not give it."""
 _ABOUT_ACTIONS = frozenset({Refusal.ACTION_OPEN, Refusal.ACTION_UNSTATED, Refusal.ANSWERS_MISSING})
@@ -109,6 +111,29 @@ class Press:
         return 0 < number <= _LARGEST_ID
 
 
+PausesReleases = Callable[[Press, Refused], bool]
+"""Hears what the database refused, and says whether releases pause because of it."""
+
+
+def parameters_of(
+    press: Press,
+    *,
+    detail: Mapping[str, Any] | None = None,
+    not_final: Collection[Refusal] = (),
+    **special: object,
+) -> dict[str, object]:
+    """What the conditional write of the press's operation takes."""
+    return {
+        **press.identity,
+        "task_id": press.task_id,
+        "version": press.version,
+        "detail": None if detail is None else json.dumps(detail),
+        "not_final": list(not_final),
+        **_NOT_GIVEN,
+        **special,
+    }
+
+
 class Writes:
     """Carries out the conditional writes. Refusals and failures come back as Outcomes, and are counted."""
 
@@ -127,6 +152,7 @@ class Writes:
         *,
         detail: Mapping[str, Any] | None = None,
         not_final: Collection[Refusal] = (),
+        pauses: PausesReleases | None = None,
         **special: object,
     ) -> Outcome:
         """Carry out the operation of `press` on its task. `special` is what this operation alone takes.
@@ -135,28 +161,30 @@ class Writes:
         """
         if not press.possible:
             return self.counted(press.refused(Refusal.NO_SUCH_TASK))
-        parameters = {
-            **press.identity,
-            "task_id": press.task_id,
-            "version": press.version,
-            "detail": None if detail is None else json.dumps(detail),
-            "not_final": list(not_final),
-            **_NOT_GIVEN,
-            **special,
-        }
-        outcome = self.run(conditional_write(press.operation), parameters, press)
+        parameters = parameters_of(press, detail=detail, not_final=not_final, **special)
+        outcome = self.run(conditional_write(press.operation), parameters, press, pauses)
         outcome = outcome or press.refused(Refusal.NO_SUCH_TASK)
         final = outcome.replayed or outcome.why not in not_final
         return self.counted(outcome) if final else outcome
 
-    def run(self, write: sa.TextClause, parameters: Mapping[str, Any], press: Press) -> Outcome | None:
+    def run(
+        self,
+        write: sa.TextClause,
+        parameters: Mapping[str, Any],
+        press: Press,
+        pauses: PausesReleases | None = None,
+    ) -> Outcome | None:
         """Run one conditional write. None where it found no task to judge."""
         try:
             return self._judged(press, self._guard.run_once(write, parameters, press.deadline))
         except AlreadyDone as found:
             return self._recalled(press, replayed=not found.of_this_try)
         except StoreError as error:
-            return self.failed(press, error)
+            outcome = self.failed(press, error)
+            if pauses is None or not isinstance(error, Refused) or not pauses(press, error):
+                return outcome
+            task = self._as_it_stands(press.task_id, press.deadline)
+            return replace(outcome, task=task, releases_paused=True)
 
     def refuse_without_task(self, press: Press, queue_id: int, why: Refusal) -> Outcome:
         """Record a refusal that is about no task, unless this very operation was answered before.

@@ -23,46 +23,6 @@ OUTDATED_FORM = (
 UNKNOWN_FORM = "We could not confirm this. Close this form and look at the channel before you send it again."
 WENT_WRONG = f"Something went wrong in Dibs. {UNKNOWN}"
 
-_WHY = {
-    Refusal.NO_SUCH_TASK: "there is no such task",
-    Refusal.NOTHING_WAITING: "nothing was waiting",
-    Refusal.ALREADY_DONE: "it was done already",
-    Refusal.ALREADY_YOURS: "they had it already",
-    Refusal.HELD: "somebody else had it",
-    Refusal.NOT_HELD: "it was back in the queue",
-    Refusal.STALE: "it had changed since that card was drawn",
-    Refusal.WRONG_STATE: "it was in another state",
-    Refusal.LEASE_ENDED: "the lease had ended",
-    Refusal.NOT_A_MEMBER: "only members of the queue's channel may claim",
-    Refusal.BOT: "bots may not claim",
-    Refusal.OTHER_WORKSPACE: "people of another workspace may not claim",
-    Refusal.DEACTIVATED: "the account is deactivated",
-    Refusal.MEMBERSHIP_UNKNOWN: "it could not be looked up whether they may claim",
-    Refusal.NOT_ALLOWED: "only the owner or a supervisor of the queue may",
-    Refusal.NOT_A_SUPERVISOR: "only supervisors of the queue may",
-    Refusal.TURNED_OFF: "the queue has not turned this on",
-    Refusal.HELD_TOO_LONG: "the longest time that one owner may keep a task was reached",
-    Refusal.RELEASES_PAUSED: "releases were paused",
-    Refusal.NEW_OWNER_NOT_ELIGIBLE: "the new owner may not claim in this queue",
-    Refusal.THEIRS_ALREADY: "the new owner had it already",
-    Refusal.NEEDS_CHECK: "it needs a check first",
-    Refusal.NOT_FLAGGED: "there was nothing to check",
-    Refusal.ACTION_OPEN: "an external action was still open",
-    Refusal.NO_SUCH_ACTION: "there is no such external action",
-    Refusal.ACTION_SETTLED: "that external action was settled already",
-    Refusal.ANSWERS_MISSING: "an external action got no answer",
-    Refusal.REASON_MISSING: "no reason was given",
-    Refusal.COMMENT_MISSING: "the comment was missing",
-    Refusal.HANDOFF_NOTE_MISSING: "the handoff note was missing",
-    Refusal.ACTION_UNSTATED: "it was not said what became of the external action",
-    Refusal.TEXT_MISSING: "the text was missing",
-    Refusal.INVALID: "the values could not be used",
-    Refusal.BUSY: "the database was busy",
-    Refusal.DATABASE_AWAY: "the database could not be reached",
-    Refusal.DATABASE_REFUSED: "the database refused the record",
-    Refusal.CONNECTION_LOST: "the connection to the database was lost",
-}
-
 _HAD = {
     Operation.CLAIM: "claimed",
     Operation.RENEW: "renewed your lease on",
@@ -81,7 +41,7 @@ FIELD_OF = {
 
 def why(refusal: str) -> str:
     """The reason of a refusal, as a clause for the history."""
-    return _WHY[Refusal(refusal)]
+    return words.REFUSAL[Refusal(refusal)]
 
 
 def reply(outcome: Outcome, card: str | None = None) -> str:
@@ -245,6 +205,11 @@ def _refusal(outcome: Outcome) -> str:
             return f"{name} cannot be renewed: its queue limits how long one owner keeps a task.{until}"
         case Refusal.RELEASES_PAUSED:
             return f"Releases are paused in the queue of {name}, because their record could not be written."
+        case Refusal.DATABASE_REFUSED if outcome.releases_paused:
+            return (
+                f"The database refused the record of this release, so {name} was not handed back: nothing "
+                "goes back without its record. Releases are now paused in its queue."
+            )
         case Refusal.NEW_OWNER_NOT_ELIGIBLE:
             return f"The person you chose may not claim in the queue of {name}."
         case Refusal.THEIRS_ALREADY:
@@ -269,6 +234,7 @@ def _refusal(outcome: Outcome) -> str:
 
 
 def _next(outcome: Outcome) -> str:
+    task = outcome.task
     match outcome.why:
         case Refusal.BUSY | Refusal.DATABASE_AWAY | Refusal.MEMBERSHIP_UNKNOWN:
             return " Please press again in a moment."
@@ -279,7 +245,12 @@ def _next(outcome: Outcome) -> str:
         case Refusal.HELD_TOO_LONG:
             return " Finish it, or hand it back with a note, before then."
         case Refusal.RELEASES_PAUSED:
-            return " The task stays yours. A supervisor resumes releases with `/queue resume`."
+            return f"{_stays(outcome)} A supervisor lets releases go on with {_resume(task)}."
+        case Refusal.DATABASE_REFUSED if outcome.releases_paused:
+            return (
+                f"{_stays(outcome)} The queue's supervisors are told; one of them lets releases go on with "
+                f"{_resume(task)}."
+            )
         case Refusal.NEW_OWNER_NOT_ELIGIBLE:
             return " Choose somebody who may, or ask them to join the channel."
         case Refusal.ACTION_OPEN:
@@ -296,6 +267,18 @@ def _next(outcome: Outcome) -> str:
             return " Use the current card."
         case _:
             return ""
+
+
+def _stays(outcome: Outcome) -> str:
+    """That what could not be handed back stays with its owner."""
+    task = outcome.task
+    if outcome.operation is Operation.FORCE_RELEASE and task:
+        return f" The task stays {text.mention(task.owner_id)}'s."
+    return " The task stays yours."
+
+
+def _resume(task: Task | None) -> str:
+    return f"`/queue resume{f' {task.queue_key}' if task else ''}`"
 
 
 def _now(task: Task, actor: str | None = None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dibs.domain.outcomes import Refusal
 from dibs.domain.settings import SETTINGS_CHANGED
 from dibs.domain.task import ActionStatus, ExternalAction, ExternalAnswer, Reason, State, Task
 from dibs.domain.transitions import EventKind
@@ -62,6 +63,47 @@ EVENT_OF_QUEUE = {
     "graced": "gave the leases that had ended meanwhile more time, after a pause of its own",
 }
 """What happens to a queue and not to a task of it."""
+
+REFUSAL = {
+    Refusal.NO_SUCH_TASK: "there is no such task",
+    Refusal.NOTHING_WAITING: "nothing was waiting",
+    Refusal.ALREADY_DONE: "it was done already",
+    Refusal.ALREADY_YOURS: "they had it already",
+    Refusal.HELD: "somebody else had it",
+    Refusal.NOT_HELD: "it was back in the queue",
+    Refusal.STALE: "it had changed since that card was drawn",
+    Refusal.WRONG_STATE: "it was in another state",
+    Refusal.LEASE_ENDED: "the lease had ended",
+    Refusal.NOT_A_MEMBER: "only members of the queue's channel may claim",
+    Refusal.BOT: "bots may not claim",
+    Refusal.OTHER_WORKSPACE: "people of another workspace may not claim",
+    Refusal.DEACTIVATED: "the account is deactivated",
+    Refusal.MEMBERSHIP_UNKNOWN: "it could not be looked up whether they may claim",
+    Refusal.NOT_ALLOWED: "only the owner or a supervisor of the queue may",
+    Refusal.NOT_A_SUPERVISOR: "only supervisors of the queue may",
+    Refusal.TURNED_OFF: "the queue has not turned this on",
+    Refusal.HELD_TOO_LONG: "the longest time that one owner may keep a task was reached",
+    Refusal.RELEASES_PAUSED: "releases were paused",
+    Refusal.NEW_OWNER_NOT_ELIGIBLE: "the new owner may not claim in this queue",
+    Refusal.THEIRS_ALREADY: "the new owner had it already",
+    Refusal.NEEDS_CHECK: "it needs a check first",
+    Refusal.NOT_FLAGGED: "there was nothing to check",
+    Refusal.ACTION_OPEN: "an external action was still open",
+    Refusal.NO_SUCH_ACTION: "there is no such external action",
+    Refusal.ACTION_SETTLED: "that external action was settled already",
+    Refusal.ANSWERS_MISSING: "an external action got no answer",
+    Refusal.REASON_MISSING: "no reason was given",
+    Refusal.COMMENT_MISSING: "the comment was missing",
+    Refusal.HANDOFF_NOTE_MISSING: "the handoff note was missing",
+    Refusal.ACTION_UNSTATED: "it was not said what became of the external action",
+    Refusal.TEXT_MISSING: "the text was missing",
+    Refusal.INVALID: "the values could not be used",
+    Refusal.BUSY: "the database was busy",
+    Refusal.DATABASE_AWAY: "the database could not be reached",
+    Refusal.DATABASE_REFUSED: "the database refused the record",
+    Refusal.CONNECTION_LOST: "the connection to the database was lost",
+}
+"""Why an attempt changed nothing, as a clause."""
 
 
 def reason(value: str) -> str:

@@ -31,4 +31,6 @@ def sorted_out(error: sa.exc.DBAPIError) -> StoreError:
         return Busy(str(cause))
     if cause.diag.constraint_name == EVENT_OP_ID_KEY:
         return AlreadyDone(str(cause))
-    return Refused(str(cause), table=cause.diag.table_name)
+    # Only the first line: the detail quotes the row that was refused, and with it what people wrote.
+    message = cause.diag.message_primary or type(cause).__name__
+    return Refused(message, table=cause.diag.table_name, sqlstate=state)

@@ -154,6 +154,19 @@ def _sealed(rule: Rule, special: Special) -> str:
 )"""
 
 
+def _nothing_swallowed(records: tuple[str, ...]) -> str:
+    """The SQL that fails the statement where a change left no row in one of the steps that record it.
+
+    A trigger or a rule can drop a row without an error; what is not recorded must not happen. PostgreSQL has
+    no function that raises, so the complaint is read as a number, which fails with its words.
+    """
+    complaint = "CAST('a record was not written: {} of task ' || r.id AS integer)"
+    checks = " ".join(
+        f"WHEN NOT EXISTS (SELECT FROM {step}) THEN {complaint.format(step)}" for step in ("logged", *records)
+    )
+    return f"CASE WHEN r.why IS NOT NULL THEN 0 {checks} ELSE 1 END"
+
+
 def _compose(rule: Rule, *, member: str, locked: str, member_joins: str, conditions: list[Condition]) -> str:
     special = SPECIALS[rule.operation]
     asks_member = rule.who not in (Who.OWNER, Who.SWEEP)
@@ -203,6 +216,7 @@ def _compose(rule: Rule, *, member: str, locked: str, member_joins: str, conditi
            CASE WHEN j.why IS NULL THEN {special.private_text} END, j.content, j.head, j.hash
     FROM sealed j
     WHERE j.why IS NULL OR j.why <> ALL(:not_final)
+    RETURNING kind
 )""",
         """carded AS (
     UPDATE dibs.card d SET wanted_version = c.version, next_try_at = least(d.next_try_at, c.last_at)
@@ -215,7 +229,7 @@ def _compose(rule: Rule, *, member: str, locked: str, member_joins: str, conditi
         "WITH "
         + ",\n".join(steps)
         + f"""
-SELECT r.*, q.key AS queue_key
+SELECT r.*, q.key AS queue_key, {_nothing_swallowed(special.records)} AS recorded
 FROM (SELECT {TASK_COLUMNS}, NULL AS why, last_at AS clock FROM changed
       UNION ALL
       SELECT {TASK_COLUMNS}, why, clock FROM judged WHERE why IS NOT NULL) r

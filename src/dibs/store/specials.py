@@ -48,6 +48,8 @@ class Special:
     writes: tuple[str, ...] = field(default=())
     looks: tuple[str, ...] = ()
     """Steps that lock what else is judged, before the task is locked."""
+    records: tuple[str, ...] = ()
+    """Those of `writes` that record the change beside its event, and without which it must not happen."""
     content: str = "CAST(NULL AS bytea)"
     """The digest of what the person wrote, which goes into the event's hash."""
     private_text: str = "CAST(NULL AS text)"
@@ -61,7 +63,9 @@ _RELEASE_ALLOWED: tuple[Condition, ...] = (
     (
         Refusal.RELEASES_PAUSED,
         """EXISTS (SELECT FROM dibs.breaker b
-                 WHERE b.queue_id = s.queue_id AND b.releases_paused_since IS NOT NULL)""",
+                 WHERE b.queue_id = s.queue_id AND b.releases_paused_since IS NOT NULL)
+           OR EXISTS (SELECT FROM dibs.task t
+                      WHERE t.id = ANY(:paused_here) AND t.queue_id = s.queue_id)""",
     ),
     (
         Refusal.REASON_MISSING,
@@ -99,6 +103,7 @@ handed_back AS (
         ({", ".join(card)}, comment, handoff_note, previous, hash)
     SELECT {", ".join(card.values())}, :comment, :handoff_note, j.head, j.content
     FROM sealed j JOIN changed c ON c.id = j.id
+    RETURNING id
 )"""
 
 
@@ -230,6 +235,7 @@ recorded AS (
             _handed_back(_OWN_CARD),
             _ALERTED,
         ),
+        records=("handed_back",),
         content=card_hash(_OWN_CARD, "j.head"),
     ),
     Operation.CHECK: Special(
@@ -295,6 +301,7 @@ heir AS MATERIALIZED (
                 payload=_BY_A_SUPERVISOR,
             ),
         ),
+        records=("handed_back",),
         content=card_hash(_FORCED_CARD, "j.head"),
         detail=_TAKEN_FROM,
     ),
@@ -324,6 +331,7 @@ _TYPES: dict[str, sa.types.TypeEngine[Any]] = {
     "unrecorded": sa.Text(),
     "finding": sa.Text(),
     "new_owner": sa.Text(),
+    "paused_here": sa.ARRAY(sa.BigInteger()),
 }
 
 

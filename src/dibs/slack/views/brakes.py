@@ -11,8 +11,8 @@ _LIFTED = {
     Brake.RELEASES: "tasks can be handed back again; a trial write has worked",
 }
 _STILL = {
-    Brake.RELEASES: "Releases stay paused: the trial write did not work. Ask the people who run Dibs to look "
-    "at the database, then resume again.",
+    Brake.RELEASES: "Releases stay paused: a trial release could not be written. Ask the people who run Dibs "
+    "to look at the tables `dibs.release_card` and `dibs.event` and the database's log, then resume again.",
 }
 
 
@@ -41,6 +41,8 @@ def resumed(key: str, outcome: Resumed) -> str:
         return _refused(key, "resume", outcome.supervisors, replayed=outcome.replayed)
     before = "This was answered before. " if outcome.replayed else ""
     still = " ".join(_STILL[brake] for brake in Brake if brake in outcome.still)
+    if outcome.why:
+        still += f" It said: `{text.one_line(outcome.why.replace('`', chr(39)), 300)}`"
     if not outcome.lifted:
         return f"{before}{still or f'Nothing was paused in *{key}*, so nothing changed.'}"
     lifted = "".join(f"\n• {_LIFTED[brake]}" for brake in Brake if brake in outcome.lifted)

@@ -1,0 +1,75 @@
+"""A release whose record the database refuses: who hears what, and how releases go on again."""
+
+from __future__ import annotations
+
+from tests.support.bot import Office
+from tests.support.ways import claimed, started
+
+NOTE = "The bank still has to confirm."
+GIVEN = {"reason": "shift_ending", "handoff_note": NOTE, "external_action": "none"}
+BROKEN = "ALTER TABLE dibs.release_card ADD CONSTRAINT broken CHECK (reason = 'none') NOT VALID"
+MENDED = "ALTER TABLE dibs.release_card DROP CONSTRAINT broken"
+
+
+def _said(office: Office, name: str) -> str:
+    """Send the form that the person has before them; what it was refused with."""
+    result = office.submit(name, GIVEN)
+    assert not result.closed
+    (said,) = result.errors.values()
+    return str(said)
+
+
+def test_a_release_that_cannot_be_recorded_pauses_until_a_supervisor_resumes(office: Office) -> None:
+    card, other = started(office, "Dana"), claimed(office, "Hana", "Hers")
+    before = office.task()
+    office.execute(BROKEN)
+    office.press("Dana", card, "release")
+    said = _said(office, "Dana")
+    assert "The database refused the record of this release, so SUP-1 was not handed back" in said
+    assert "Releases are now paused in its queue. Nothing changed. The task stays yours." in said
+    assert "The queue's supervisors are told; one of them lets releases go on with /queue resume SUP." in said
+    assert office.task() == before
+    assert office.count("release_card") == 0
+    kept = office.opened("Dana")["state"]["values"]
+    assert kept["handoff_note"]["handoff_note"]["value"] == NOTE
+    assert office.count("outbox", kind="releases_paused", recipient=office.id("Sue")) == 1
+
+    # Mended or not, releases stay paused until a person resumes them; a form is not even opened.
+    office.execute(MENDED)
+    assert "Releases are paused in the queue of SUP-1" in _said(office, "Dana")
+    office.press("Hana", other, "release")
+    office.hears("Hana", "Releases are paused in the queue of *SUP-2*", "Nothing changed.", "stays yours")
+    assert "Releases are paused" in office.type("Hana", "SUP-2", "/release")
+    assert not office.slack.views(office.id("Hana"))
+    assert office.count("event", kind="release_rejected", why="releases_paused") == 3
+
+    assert "Only supervisors of *SUP* may resume it" in office.type("Dana", "resume")
+    said = office.type("Sue", "resume")
+    assert "tasks can be handed back again; a trial write has worked" in said
+    assert "Nothing was paused in *SUP*" in office.type("Sue", "resume")
+    assert office.count("release_card") == 0
+    assert office.submit("Dana", GIVEN).closed
+    assert office.count("release_card") == 1
+
+
+def test_resuming_while_the_records_still_fail_says_what_to_look_at(office: Office) -> None:
+    card = started(office, "Dana")
+    office.execute(BROKEN)
+    office.press("Dana", card, "release")
+    _said(office, "Dana")
+    said = office.type("Sue", "resume")
+    assert "Releases stay paused: a trial release could not be written." in said
+    assert "`dibs.release_card`" in said
+    assert "violates check constraint" in said
+    assert NOTE not in said
+    assert office.count("breaker", releases_paused_since=None) == 0
+
+
+def test_a_refusal_that_is_no_matter_of_the_records_pauses_nothing(office: Office) -> None:
+    card = started(office, "Dana")
+    office.execute("ALTER TABLE dibs.task ADD CONSTRAINT odd CHECK (version < 4) NOT VALID")
+    office.press("Dana", card, "release")
+    said = _said(office, "Dana")
+    assert "The database refused to record this, so it was not done. Nothing changed." in said
+    assert "paused" not in said
+    assert office.count("breaker", releases_paused_since=None) == 1
