@@ -43,6 +43,7 @@ def every_job(
         Job("delivery", 2,               300, delivery.deliver_once),
         Job("notices",  2,               300, notices.deliver_once),
         Job("reminders", 15,              60, reminders.remind_once),
+        Job("owners",  10,                60, reminders.report_owners_gone),
         Job("settle",   2,                60, settle),
         Job("members",  60,              300, membership.catch_up),
     ]  # fmt: skip

@@ -45,7 +45,8 @@ PAYLOADS: dict[Notice, list[dict[str, Any]]] = {
     Notice.FORCE_RELEASED: [{"by": SUPERVISOR}],
     Notice.BREAKER_OPEN: [
         {"count": 12, "limit": 10, "minutes": 15, "opened_by": None},
-        {"count": None, "limit": 10, "minutes": 15, "opened_by": SUPERVISOR},
+        {"count": 2, "limit": 10, "minutes": 15, "opened_by": SUPERVISOR},
+        {"count": 2, "limit": 10, "minutes": 15, "resumed_by": SUPERVISOR, "resumed_at": AT.isoformat()},
     ],
     Notice.CLOCK_STOPPED: [
         {"why": why, "seconds": 61.5, "needs_resume": why == "ahead"}

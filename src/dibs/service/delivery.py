@@ -156,6 +156,7 @@ class DeliveryService:
                 values = {
                     **sender,
                     "reason": delivery.reason,
+                    "channel_gone": delivery.recipient_gone,
                     "version": facts.task.version,
                     "attempts": attempts - 1,
                 }

@@ -31,6 +31,10 @@ class ReminderService:
         self._guard.run_once(reminders.MOVED, {}, deadline)
         return len(written) + len(near_the_cap)
 
+    def report_owners_gone(self) -> int:
+        """Tell supervisors of each task whose owner was deactivated or left, once. Raises StoreError."""
+        return len(self._guard.run_once(reminders.OWNERS_GONE, {}, Deadline.after(RUN_SECONDS)))
+
 
 def _leads(seconds: Mapping[int, int]) -> dict[str, list[float]]:
     """How long before its end a lease of each queue is reminded of; without the queues that remind nobody."""

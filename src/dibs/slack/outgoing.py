@@ -123,8 +123,7 @@ class Outgoing:
         if task is not None and (outcome.changed or outcome.replayed or task.version != version):
             self.refresh(task.id, origin)
         if outcome.changed:
-            # An alert that it caused, and messages that follow the task, need not wait for the next job.
-            self.submit(self._notices.deliver_once)
+            self.send_notices()
         if outcome.unknown:
             self.watch(origin, outcome, task_id=task_id, version=version)
         self.tell(origin, replies.reply(outcome, self.card_link(origin)))
@@ -140,6 +139,10 @@ class Outgoing:
         pressed_ts = origin.message_ts if origin else None
         answer_url = origin.answer_url if origin else None
         self.submit(lambda: self._delivery.refresh(task_id, pressed_ts=pressed_ts, answer_url=answer_url))
+
+    def send_notices(self) -> None:
+        """Send alerts and redraw the messages that follow a task now, and not only by the next job."""
+        self.submit(self._notices.deliver_once)
 
     def invited(self, channel_id: str) -> None:
         """Send the cards that could not be posted before Dibs was in the channel."""

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+from dibs.domain.notices import Notice
+from dibs.store.notices import recipients
+
 SENDER_SECONDS = 60
 """How long one sender has a card to itself. Longer than a delivery can take, so that an older state never
 overwrites a newer one; after it, a sender that died is no obstacle."""
@@ -58,12 +61,24 @@ RETURNING task_id"""
 )
 
 DISABLE = sa.text(
-    """
-UPDATE dibs.card
-SET sender = NULL, sender_until = NULL, attempts = :attempts, disabled = :reason,
-    disabled_version = :version
-WHERE task_id = :task_id AND sender = :sender"""
+    f"""
+WITH disabled AS (
+    UPDATE dibs.card
+    SET sender = NULL, sender_until = NULL, attempts = :attempts, disabled = :reason,
+        disabled_version = :version
+    WHERE task_id = :task_id AND sender = :sender
+    RETURNING task_id, channel_id
 )
+INSERT INTO dibs.outbox (queue_id, key, kind, recipient, payload)
+SELECT t.queue_id, concat_ws(':', '{Notice.CHANNEL_GONE}', t.queue_id, d.channel_id, r.recipient),
+       '{Notice.CHANNEL_GONE}', r.recipient,
+       jsonb_build_object('channel', d.channel_id, 'why', CAST(:reason AS text))
+FROM disabled d JOIN dibs.task t ON t.id = d.task_id
+CROSS JOIN LATERAL ({recipients("t.queue_id")}) r
+WHERE :channel_gone
+ON CONFLICT (key) DO NOTHING"""
+).bindparams(sa.bindparam("reason", type_=sa.Text()), sa.bindparam("channel_gone", type_=sa.Boolean()))
+"""Where the channel cannot be reached, the supervisors hear of it once, whatever number of cards it has."""
 
 ENABLE = sa.text(
     """

@@ -74,7 +74,7 @@ LETTERS = sa.text(
     f"""
 SELECT o.id, o.kind, o.key, o.recipient, o.payload, o.wanted, o.task_id, o.queue_id, q.key AS queue_key,
        q.name AS queue_name, q.channel_id AS queue_channel, s.actor_id AS settled_by, s.at AS settled_at,
-       CASE o.kind
+       o.payload -> 'resumed_by' IS NOT NULL OR CASE o.kind
            WHEN '{Notice.BREAKER_OPEN}'
                THEN (b.open_since IS NOT NULL AND CAST(b.trip AS text) = {_TRIP}) IS NOT TRUE
            WHEN '{Notice.RELEASES_PAUSED}'

@@ -1,4 +1,4 @@
-"""Reminders to owners, written for the leases that end soon and for nothing else."""
+"""Reminders to owners, for the leases that end soon and for nothing else; and owners who are gone."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from dibs.domain.notices import Notice
+from dibs.domain.task import Standing
 from dibs.store.notices import recipients
 
 LEASES = sa.text("SELECT id AS queue_id, lease_seconds, longest_hold_seconds FROM dibs.queue ORDER BY id")
@@ -74,3 +75,24 @@ UPDATE dibs.outbox o SET wanted = o.wanted + 1, next_try_at = clock_timestamp()
 FROM moved m WHERE o.id = m.id"""
 )
 """Has the reminders drawn anew whose lease an operator's hand has moved, which changes no version."""
+
+OWNERS_GONE = sa.text(
+    f"""
+INSERT INTO dibs.outbox (queue_id, task_id, key, kind, recipient, payload, live)
+SELECT t.queue_id, t.id, concat_ws(':', '{Notice.OWNER_GONE}', t.id, t.version, r.recipient),
+       '{Notice.OWNER_GONE}', r.recipient,
+       jsonb_build_object('owner', t.owner_id, 'standing', m.standing), true
+FROM dibs.task t
+JOIN dibs.queue_member m ON m.queue_id = t.queue_id AND m.user_id = t.owner_id
+CROSS JOIN LATERAL ({recipients("t.queue_id")}) r
+WHERE t.lease_until IS NOT NULL AND m.standing IN ('{Standing.LEFT}', '{Standing.DEACTIVATED}')
+  AND r.recipient <> t.owner_id
+  AND NOT EXISTS (
+      SELECT FROM dibs.outbox o
+      WHERE o.task_id = t.id AND o.live AND o.kind = '{Notice.OWNER_GONE}' AND o.recipient = r.recipient
+        AND o.payload ->> 'owner' = t.owner_id)
+ON CONFLICT (key) DO NOTHING
+RETURNING id"""
+)
+"""Looks at every task that is held: a claim may have come while its owner left, by whichever way that was
+found out. An alert that stands is not repeated while the same owner has the task."""

@@ -15,10 +15,11 @@ from dibs.slack.front import Front
 _log = logging.getLogger(__name__)
 
 JOINED, LEFT = "member_joined_channel", "member_left_channel"
+BACK = ("channel_unarchive", "group_unarchive")
 
 
 def register(app: App, front: Front) -> None:
-    """Keep the members of the queues' channels up to date."""
+    """Keep the members of the queues' channels up to date, and send again to a channel that is back."""
 
     @app.event(re.compile(f"^({JOINED}|{LEFT})$"))
     def on_member(body: dict[str, Any], context: BoltContext) -> None:
@@ -36,6 +37,12 @@ def register(app: App, front: Front) -> None:
             # Slack would repeat the event, but not for long enough; the channel is read again instead.
             _log.warning("a change of members was not stored: %s", error)
             front.membership.read_again_soon()
+
+    @app.event(re.compile(f"^({'|'.join(BACK)})$"))
+    def on_channel_back(body: dict[str, Any]) -> None:
+        channel = (body.get("event") or {}).get("channel")
+        if isinstance(channel, str) and channel:
+            front.outgoing.invited(channel)
 
 
 def _moment(stamp: object) -> datetime | None:

@@ -25,6 +25,13 @@ def when(letter: Letter) -> str:
     return f" {text.moment(datetime.fromisoformat(str(at)))}" if at else ""
 
 
+def _by_whom(letter: Letter) -> str:
+    """Who resumed it and when, where somebody did."""
+    by, at = person(letter, "resumed_by"), letter.payload.get("resumed_at")
+    moment = f", {text.moment(datetime.fromisoformat(str(at)))}" if at else ""
+    return f" by {text.mention(by)}{moment}" if by else ""
+
+
 def without_task(letter: Letter) -> str:
     """What is said of a task that cannot be shown."""
     return f"Something happened in {queue(letter)}. Look at its cards in <#{letter.queue_channel}>."
@@ -34,15 +41,15 @@ def breaker_open(letter: Letter) -> str:
     """That no task returns by itself, or that this was resumed."""
     payload, name = letter.payload, queue(letter)
     opened_by = person(letter, "opened_by")
+    figures = f"the limit is {payload.get('limit')} within {payload.get('minutes')} minutes"
     if opened_by:
         why = f"{text.mention(opened_by)} paused {name}"
+        if payload.get("count") is not None:
+            why += f", while {payload.get('count')} leases waited to be ended ({figures})"
     else:
-        why = (
-            f"{name} is paused: {payload.get('count')} leases would have ended within "
-            f"{payload.get('minutes')} minutes, and the limit is {payload.get('limit')}"
-        )
+        why = f"{name} is paused: {payload.get('count')} leases would have ended, and {figures}"
     if letter.over:
-        return f":white_check_mark: {name} was resumed. Before: {why}."
+        return f":white_check_mark: {name} was resumed{_by_whom(letter)}. Before: {why}."
     return (
         f":octagonal_sign: {why}. No task returns to the queue by itself until a supervisor resumes; owners "
         "can go on, finish and hand back. If nothing is wrong, press Resume: the tasks whose leases have "
@@ -64,7 +71,7 @@ def clock_stopped(letter: Letter) -> str:
     by = f" by {seconds:.0f} s" if isinstance(seconds, int | float) else ""
     why = f"the database's clock {_CLOCK.get(str(payload.get('why')), 'cannot be trusted')}{by}"
     if letter.over:
-        return f":white_check_mark: Leases end again in {queue(letter)}. Before: {why}."
+        return f":white_check_mark: Leases end again in {queue(letter)}{_by_whom(letter)}. Before: {why}."
     then = (
         "When the clock is right, a supervisor presses Resume."
         if payload.get("needs_resume")
@@ -80,7 +87,7 @@ def releases_paused(letter: Letter) -> str:
     """That nobody can hand back, or that they can again."""
     name = queue(letter)
     if letter.over:
-        return f":white_check_mark: Releases in {name} were resumed."
+        return f":white_check_mark: Releases in {name} were resumed{_by_whom(letter)}."
     why = letter.payload.get("why")
     because = f" ({text.one_line(str(why), 200)})" if why else ""
     return (
