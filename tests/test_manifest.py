@@ -11,7 +11,7 @@ from jsonschema import Draft7Validator
 
 from dibs.domain.transitions import as_markdown
 from dibs.slack.ids import Command
-from dibs.slack.listeners.events import BACK, JOINED, LEFT
+from dibs.slack.listeners.events import HANDLERS
 
 _ROOT = Path(__file__).resolve().parent.parent
 _SCHEMA = _ROOT.parent / "shared" / "slack" / "manifest.schema.json"
@@ -44,7 +44,7 @@ def test_the_two_differ_only_in_how_requests_arrive() -> None:
 
 
 def test_it_subscribes_to_the_events_that_are_handled(manifest: dict[str, Any]) -> None:
-    assert manifest["settings"]["event_subscriptions"]["bot_events"] == [*BACK, JOINED, LEFT]
+    assert manifest["settings"]["event_subscriptions"]["bot_events"] == list(HANDLERS)
 
 
 def test_slack_takes_it(manifest: dict[str, Any]) -> None:

@@ -44,6 +44,9 @@ class Directory:
         self.meanwhile()
         return found
 
+    def group_members(self, group_id: str, deadline: Deadline) -> Collection[str]:
+        return self.members(group_id, deadline)
+
     def has_member(self, channel_id: str, user_id: str, deadline: Deadline) -> bool:
         return user_id in self.members(channel_id, deadline)
 

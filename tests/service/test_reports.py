@@ -34,6 +34,9 @@ class People:
     def members(self, channel_id: str, deadline: Deadline) -> Collection[str]:  # noqa: ARG002
         return self.present
 
+    def group_members(self, group_id: str, deadline: Deadline) -> set[str]:  # noqa: ARG002
+        return set()
+
     def has_member(self, channel_id: str, user_id: str, deadline: Deadline) -> bool:  # noqa: ARG002
         if not self.answers:
             raise LookUpFailed("no answer")

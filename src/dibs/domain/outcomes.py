@@ -39,6 +39,7 @@ class Refusal(StrEnum):
     LEASE_ENDED = "lease_ended"
     """The lease is over; the sweep returns the task shortly."""
     NOT_A_MEMBER = "not_a_member"
+    """Not in the queue's channel, or not in the user group whose members may claim."""
     BOT = "bot"
     OTHER_WORKSPACE = "other_workspace"
     DEACTIVATED = "deactivated"
@@ -88,7 +89,8 @@ class Outcome:
     `task` is the task as it now stands, or None where it is not known. `replayed` tells that this very
     operation was answered before, and that nothing was written this time. `actions` are the open
     external actions where the refusal is about them. `releases_paused` tells that this refusal has paused
-    the releases of the task's queue.
+    the releases of the task's queue. `eligible_group` is the user group whose members may claim; None: the
+    members of the queue's channel.
     """
 
     operation: Operation
@@ -101,6 +103,7 @@ class Outcome:
     answered_at: datetime | None = None
     actions: tuple[ExternalAction, ...] = field(default=())
     releases_paused: bool = False
+    eligible_group: str | None = None
 
     @property
     def changed(self) -> bool:

@@ -43,8 +43,11 @@ class Standing(StrEnum):
 
     ELIGIBLE = "eligible"
     UNVERIFIED = "unverified"
-    """In the queue's channel, but it has not been looked up yet who this is."""
+    """Among those who may claim, but it has not been looked up yet who this is."""
+    UNKNOWN = "unknown"
+    """Who may claim was changed since, and it has not been looked up yet whether this person may."""
     LEFT = "left"
+    """Not among those who may claim: the members of the queue's channel, or of its user group."""
     BOT = "bot"
     OTHER_WORKSPACE = "other_workspace"
     DEACTIVATED = "deactivated"

@@ -18,6 +18,9 @@ from dibs.store.operations import LOOKED_UP_AFRESH, claim_of_longest_waiting
 _log = logging.getLogger(__name__)
 
 
+_NOT_KNOWN_YET = frozenset({Standing.UNVERIFIED, Standing.UNKNOWN})
+
+
 class Membership(Protocol):
     """Where the standing of a person in a queue is looked up afresh."""
 
@@ -97,7 +100,7 @@ class Claims:
 
     def _not_known_yet(self, queue_ids: Sequence[int], press: Press) -> list[int]:
         known = self._standings(queue_ids, press)
-        return [queue for queue in queue_ids if known.get(queue, Standing.UNVERIFIED) is Standing.UNVERIFIED]
+        return [queue for queue in queue_ids if known.get(queue, Standing.UNKNOWN) in _NOT_KNOWN_YET]
 
     def _standings(self, queue_ids: Sequence[int], press: Press) -> Mapping[int, Standing]:
         rows = self._guard.run_once(

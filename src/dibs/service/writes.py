@@ -87,6 +87,7 @@ class Press:
         why: Refusal | None = None,
         replayed: bool = False,
         actions: tuple[ExternalAction, ...] = (),
+        eligible_group: str | None = None,
     ) -> Outcome:
         """The Outcome with what is known."""
         return Outcome(
@@ -99,11 +100,12 @@ class Press:
             replayed=replayed,
             answered_at=at,
             actions=actions,
+            eligible_group=eligible_group,
         )
 
-    def refused(self, why: Refusal) -> Outcome:
+    def refused(self, why: Refusal, eligible_group: str | None = None) -> Outcome:
         """The Outcome of a press that surely changed nothing."""
-        return self.answered(Verdict.UNCHANGED, why=why)
+        return self.answered(Verdict.UNCHANGED, why=why, eligible_group=eligible_group)
 
     @staticmethod
     def is_id(number: int) -> bool:
@@ -192,8 +194,9 @@ class Writes:
         Raises StoreError where the database did not do it.
         """
         refusal = {"queue_id": queue_id, "kind": RULES[press.operation].rejection, "why": why}
-        if self._guard.run_once(tasks.REFUSE_WITHOUT_TASK, {**refusal, **press.identity}, press.deadline):
-            return press.refused(why)
+        rows = self._guard.run_once(tasks.REFUSE_WITHOUT_TASK, {**refusal, **press.identity}, press.deadline)
+        if rows:
+            return press.refused(why, rows[0]["eligible_group"])
         return self._recalled(press)
 
     def settle(self, press: Press, version: int, queue_id: int | None) -> Outcome:
@@ -225,7 +228,10 @@ class Writes:
             return press.answered(Verdict.CHANGED, task, row["clock"])
         why = Refusal(row["why"])
         actions = self._open_actions(task, press.deadline) if why in _ABOUT_ACTIONS else ()
-        return press.answered(Verdict.UNCHANGED, task, row["clock"], why=why, actions=actions)
+        group = row["eligible_group"]
+        return press.answered(
+            Verdict.UNCHANGED, task, row["clock"], why=why, actions=actions, eligible_group=group
+        )
 
     def _open_actions(self, task: Task, deadline: Deadline) -> tuple[ExternalAction, ...]:
         try:
@@ -253,7 +259,13 @@ class Writes:
         why = Refusal(event["why"])
         actions = self._open_actions(task, press.deadline) if task and why in _ABOUT_ACTIONS else ()
         return press.answered(
-            Verdict.UNCHANGED, task, event["at"], why=why, replayed=replayed, actions=actions
+            Verdict.UNCHANGED,
+            task,
+            event["at"],
+            why=why,
+            replayed=replayed,
+            actions=actions,
+            eligible_group=event["eligible_group"],
         )
 
     def _as_it_stands(self, task_id: int | None, deadline: Deadline) -> Task | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from enum import Enum, auto
 from typing import Any
 
@@ -49,20 +49,13 @@ class Lookups:
         self._handles_until = time.monotonic() + _HANDLES_LAST_SECONDS
         return tuple(sorted(found, key=lambda group: (group.handle, group.id)))
 
-    def handle_of(self, group_id: str | None, deadline: Deadline) -> str | None:
+    def handle_of(self, group_id: str, deadline: Deadline) -> str | None:
         """What people write after the @ for a group; None where that is not known. Raises nothing."""
-        if group_id is None:
-            return None
         if group_id not in self._handles or time.monotonic() > self._handles_until:
             # Where Slack does not answer, the one that was known an hour ago is better than none.
             with contextlib.suppress(LookUpFailed):
                 self.groups(deadline)
         return self._handles.get(group_id) or None
-
-    @property
-    def known_handles(self) -> Mapping[str, str]:
-        """The handles that are known without asking, by the group's id. Raises nothing."""
-        return self._handles
 
     def forget_handles(self) -> None:
         """Ask anew the next time: a group was changed."""

@@ -28,6 +28,7 @@ _log = logging.getLogger(__name__)
 
 _THREADS = 6
 _SETTLE_WITHIN_SECONDS = 5.0
+_WORDS_WITHIN_SECONDS = 2.0
 _MOST_UNSETTLED = 1000
 _MOST_WAITING = 1000
 _LAST_JOBS_SECONDS = 3.0
@@ -117,6 +118,10 @@ class Outgoing:
         """Tell the person, and nobody else."""
         self.submit(lambda: self._tell_now(origin, said))
 
+    def worded(self, said: str, deadline: Deadline) -> str:
+        """`said` with the handles of user groups, which Slack is asked for where they are not known."""
+        return text.with_handles(said, lambda group: self._web.lookups.handle_of(group, deadline))
+
     def outcome(self, origin: Origin, outcome: Outcome, *, task_id: int, version: int) -> None:
         """Tell the person what came of their press, and bring the task's card up to date."""
         task = outcome.task
@@ -186,6 +191,7 @@ class Outgoing:
             self._unsettled = [*self._unsettled[-_MOST_UNSETTLED:], entry]
 
     def _tell_now(self, origin: Origin, said: str) -> None:
+        said = self.worded(said, Deadline.after(_WORDS_WITHIN_SECONDS))
         if origin.answer_url:
             answered = self._web.answer(
                 origin.answer_url, response_type="ephemeral", replace_original=False, text=said

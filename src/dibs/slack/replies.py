@@ -9,7 +9,6 @@ from dibs.domain.outcomes import Outcome, Refusal, Verdict
 from dibs.domain.task import State, Task
 from dibs.domain.transitions import EventKind, Operation
 from dibs.slack import text, words
-from dibs.slack.ids import Field
 
 UNKNOWN = "We could not confirm this; look at the card before pressing again."
 NOTHING_CHANGED = "Nothing changed."
@@ -29,14 +28,6 @@ _HAD = {
     Operation.START: "started",
 }
 """What made or kept the person its owner, in the past perfect."""
-
-FIELD_OF = {
-    Refusal.REASON_MISSING: Field.REASON,
-    Refusal.COMMENT_MISSING: Field.COMMENT,
-    Refusal.HANDOFF_NOTE_MISSING: Field.HANDOFF_NOTE,
-    Refusal.ACTION_UNSTATED: Field.EXTERNAL_ACTION,
-}
-"""The input that a refusal is about, where it is about one."""
 
 
 def why(refusal: str) -> str:
@@ -183,7 +174,7 @@ def _refusal(outcome: Outcome) -> str:
         case Refusal.LEASE_ENDED:
             return f"Your lease on {name} has ended, and it returns to the queue shortly."
         case Refusal.NOT_A_MEMBER:
-            return f"Only members of the queue's channel may claim {name}, and you are not one."
+            return f"Only members of {_who_may(outcome)} may claim {name}, and you are not one."
         case Refusal.BOT:
             return f"Bots may not claim {name}."
         case Refusal.OTHER_WORKSPACE:
@@ -239,7 +230,8 @@ def _next(outcome: Outcome) -> str:
         case Refusal.BUSY | Refusal.DATABASE_AWAY | Refusal.MEMBERSHIP_UNKNOWN:
             return " Please press again in a moment."
         case Refusal.NOT_A_MEMBER:
-            return " Join the channel, then press again."
+            how = "Ask to be added to it" if outcome.eligible_group else "Join the channel"
+            return f" {how}, then press again."
         case Refusal.TURNED_OFF:
             return " A supervisor can turn it on with `/queue settings`."
         case Refusal.HELD_TOO_LONG:
@@ -252,7 +244,7 @@ def _next(outcome: Outcome) -> str:
                 f"{_resume(task)}."
             )
         case Refusal.NEW_OWNER_NOT_ELIGIBLE:
-            return " Choose somebody who may, or ask them to join the channel."
+            return f" Choose somebody who may: a member of {_who_may(outcome)}."
         case Refusal.ACTION_OPEN:
             return " Press “How did it end?” on the card first."
         case Refusal.NEEDS_CHECK:
@@ -279,6 +271,11 @@ def _stays(outcome: Outcome) -> str:
 
 def _resume(task: Task | None) -> str:
     return f"`/queue resume{f' {task.queue_key}' if task else ''}`"
+
+
+def _who_may(outcome: Outcome) -> str:
+    group = outcome.eligible_group
+    return f"the group {text.group(group)}" if group else "the queue's channel"
 
 
 def _now(task: Task, actor: str | None = None) -> str:

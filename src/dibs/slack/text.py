@@ -16,6 +16,7 @@ _UNSAFE = re.compile(r"[&<>]")
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _MENTION = re.compile(r"<@([^|>]+)>")
 _WRITTEN_OUT = re.compile(r"<([@#!]?)([^|<>]+)(?:\|([^<>]*))?>")
+_GROUP = re.compile(r"<!subteam\^([^|>]+)>")
 _DATE = re.compile(r"<!date\^[^|>]*\|([^>]*)>")
 _LINK = re.compile(r"<https?://[^|>]*\|([^>]*)>")
 _UNFINISHED = re.compile(r"(?:&[a-z]{0,3}|<[^<>]*)$")
@@ -88,6 +89,21 @@ def mention(user_id: str | None) -> str:
     return f"<@{user_id}>" if user_id else "the sweep"
 
 
+def group(group_id: str) -> str:
+    """A user group, as a mention. `with_handles` makes words of it, which address nobody."""
+    return f"<!subteam^{group_id}>"
+
+
+def with_handles(said: str, handle_of: Callable[[str], str | None]) -> str:
+    """`said` with the handles of user groups in place of their mentions, where they are known."""
+
+    def words(match: re.Match[str]) -> str:
+        handle = handle_of(match.group(1))
+        return f"@{escaped(handle)}" if handle else match.group()
+
+    return _GROUP.sub(words, said)
+
+
 def moment(at: datetime, form: str = "{date_short_pretty}, {time}") -> str:
     """A time in the reader's own zone; where that cannot be shown, in UTC, and it says so."""
     return f"<!date^{int(at.timestamp())}^{form}|{plain_moment(at)}>"
@@ -113,6 +129,7 @@ def duration(seconds: float) -> str:
 def plain(said: str, name_of: Callable[[str], str]) -> str:
     """`said` where Slack takes plain text only: names for mentions, UTC for times, no marks."""
     said = _MENTION.sub(lambda match: name_of(match.group(1)), said)
+    said = _GROUP.sub("its user group", said)
     said = _DATE.sub(lambda match: match.group(1), said)
     said = _LINK.sub(lambda match: match.group(1), said).replace("*", "").replace("`", "")
     return unescaped(said)

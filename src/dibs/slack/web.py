@@ -102,6 +102,10 @@ class SlackWeb:
             if not cursor:
                 return
 
+    def group_members(self, group_id: str, deadline: Deadline) -> Collection[str]:
+        """Everybody in the user group; nobody where it is turned off or gone. Raises LookUpFailed."""
+        return self.lookups.group_members(group_id, deadline)
+
     def standing(self, workspace: str, user_id: str, deadline: Deadline) -> Standing:
         """What a person who is in the channel may do. Raises LookUpFailed."""
         user = self._look_up("users.info", deadline, user=user_id).get("user")
@@ -112,7 +116,7 @@ class SlackWeb:
             return Standing.DEACTIVATED
         if user.get("is_bot") or user_id == "USLACKBOT":
             return Standing.BOT
-        if user.get("is_stranger") or user.get("team_id", workspace) != workspace:
+        if user.get("is_stranger") or workspace not in _workspaces_of(user, workspace):
             return Standing.OTHER_WORKSPACE
         return Standing.ELIGIBLE
 
@@ -251,3 +255,9 @@ class SlackWeb:
             _log.warning("a direct message was not sent: %s", error_of(error))
             return False
         return True
+
+
+def _workspaces_of(user: dict[str, Any], usual: str) -> tuple[object, ...]:
+    """Where an account belongs; one of an organization belongs to several workspaces."""
+    several = (user.get("enterprise_user") or {}).get("teams")
+    return (user.get("team_id", usual), *(several if isinstance(several, list) else ()))

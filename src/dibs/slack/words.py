@@ -74,7 +74,7 @@ REFUSAL = {
     Refusal.STALE: "it had changed since that card was drawn",
     Refusal.WRONG_STATE: "it was in another state",
     Refusal.LEASE_ENDED: "the lease had ended",
-    Refusal.NOT_A_MEMBER: "only members of the queue's channel may claim",
+    Refusal.NOT_A_MEMBER: "they were not a member of those who may claim",
     Refusal.BOT: "bots may not claim",
     Refusal.OTHER_WORKSPACE: "people of another workspace may not claim",
     Refusal.DEACTIVATED: "the account is deactivated",

@@ -10,6 +10,7 @@ from dibs.domain.task import Standing
 REFUSAL = {
     Standing.LEFT: Refusal.NOT_A_MEMBER,
     Standing.UNVERIFIED: Refusal.MEMBERSHIP_UNKNOWN,
+    Standing.UNKNOWN: Refusal.MEMBERSHIP_UNKNOWN,
     Standing.BOT: Refusal.BOT,
     Standing.OTHER_WORKSPACE: Refusal.OTHER_WORKSPACE,
     Standing.DEACTIVATED: Refusal.DEACTIVATED,
@@ -27,7 +28,7 @@ STANDINGS = sa.text(
 
 TO_LOOK_UP = sa.text(
     """
-SELECT q.workspace, q.channel_id, m.standing, clock_timestamp() AS asked_at
+SELECT q.workspace, q.channel_id, q.eligible_group, m.standing, clock_timestamp() AS asked_at
 FROM dibs.queue q LEFT JOIN dibs.queue_member m ON m.queue_id = q.id AND m.user_id = :user_id
 WHERE q.id = :queue_id"""
 )
@@ -36,14 +37,23 @@ WHERE q.id = :queue_id"""
 SET_STANDING = sa.text(
     """
 INSERT INTO dibs.queue_member AS m (queue_id, user_id, standing, left_at)
-VALUES (:queue_id, :user_id, :standing, :left_at)
+SELECT q.id, :user_id, :standing, :left_at
+FROM (SELECT q.id FROM dibs.queue q
+      WHERE q.id = :queue_id AND q.eligible_group IS NOT DISTINCT FROM :eligible_group FOR SHARE) q
 ON CONFLICT (queue_id, user_id) DO UPDATE
 SET standing = excluded.standing, changed_at = clock_timestamp(),
     left_at = greatest(m.left_at, excluded.left_at)
 WHERE m.changed_at < :asked_at
 RETURNING m.standing"""
-).bindparams(sa.bindparam("left_at", type_=_TIME), sa.bindparam("asked_at", type_=_TIME))
-"""What a look-up found, unless something was heard of the person since: then no row is returned."""
+).bindparams(
+    sa.bindparam("queue_id", type_=_ID),
+    sa.bindparam("user_id", type_=_TEXT),
+    sa.bindparam("standing", type_=_TEXT),
+    sa.bindparam("eligible_group", type_=_TEXT),
+    sa.bindparam("left_at", type_=_TIME),
+    sa.bindparam("asked_at", type_=_TIME),
+)
+"""What a look-up found, unless something was heard of the person since, or another group was chosen."""
 
 VERIFIED = sa.text(
     "UPDATE dibs.queue_member SET standing = :standing, changed_at = clock_timestamp() "
@@ -52,17 +62,18 @@ VERIFIED = sa.text(
 ).bindparams(sa.bindparam("changed_at", type_=_TIME))
 """For a look-up of who somebody is, during which they may have left the channel."""
 
-# What Slack tells. Its events may come twice and in any order, so each kind is put in order with the other by
-# Slack's own times. A join that is passed over costs a look-up at the next claim; a leave must not be.
+# What Slack tells of a channel concerns the queues without a group. Its events may come twice and in any
+# order, so each kind is put in order with the other by Slack's own times. A join that is passed over costs a
+# look-up at the next claim; a leave must not be.
 
 JOINED = sa.text(
     """
 INSERT INTO dibs.queue_member AS m (queue_id, user_id, standing, joined_at)
 SELECT q.id, :user_id, 'unverified', :at FROM dibs.queue q
-WHERE q.workspace = :workspace AND q.channel_id = :channel_id
+WHERE q.workspace = :workspace AND q.channel_id = :channel_id AND q.eligible_group IS NULL
 ON CONFLICT (queue_id, user_id) DO UPDATE
-SET standing = CASE m.standing WHEN 'left' THEN 'unverified' ELSE m.standing END,
-    changed_at = CASE m.standing WHEN 'left' THEN clock_timestamp() ELSE m.changed_at END,
+SET standing = CASE WHEN m.standing IN ('left', 'unknown') THEN 'unverified' ELSE m.standing END,
+    changed_at = CASE WHEN m.standing IN ('left', 'unknown') THEN clock_timestamp() ELSE m.changed_at END,
     joined_at = greatest(m.joined_at, excluded.joined_at)
 WHERE m.left_at IS NULL OR excluded.joined_at > m.left_at"""
 ).bindparams(sa.bindparam("at", type_=_TIME), sa.bindparam("user_id", type_=_TEXT))
@@ -71,13 +82,43 @@ LEFT = sa.text(
     """
 INSERT INTO dibs.queue_member AS m (queue_id, user_id, standing, left_at)
 SELECT q.id, :user_id, 'left', :at FROM dibs.queue q
-WHERE q.workspace = :workspace AND q.channel_id = :channel_id
+WHERE q.workspace = :workspace AND q.channel_id = :channel_id AND q.eligible_group IS NULL
 ON CONFLICT (queue_id, user_id) DO UPDATE
-SET standing = 'left', changed_at = clock_timestamp(), left_at = greatest(m.left_at, excluded.left_at)
+SET standing = CASE m.standing WHEN 'deactivated' THEN m.standing ELSE 'left' END,
+    changed_at = clock_timestamp(), left_at = greatest(m.left_at, excluded.left_at)
 WHERE (excluded.left_at <= m.joined_at) IS NOT TRUE"""
 ).bindparams(sa.bindparam("at", type_=_TIME), sa.bindparam("user_id", type_=_TEXT))
 
-# Channels that are read whole
+# Of a group it is only noted who must be looked up, since its events carry no lists that can be relied on.
+GROUP_CHANGED = sa.text(
+    """
+WITH concerned AS (
+    UPDATE dibs.queue SET members_tried_at = NULL, members_read_at = NULL
+    WHERE workspace = :workspace AND eligible_group = :group_id
+    RETURNING id
+), doubted AS (
+    UPDATE dibs.queue_member m SET standing = 'unknown', changed_at = clock_timestamp()
+    FROM concerned c
+    WHERE m.queue_id = c.id AND m.standing IN ('eligible', 'unverified')
+      AND (:everybody OR m.user_id = ANY(:removed))
+)
+SELECT id FROM concerned"""
+).bindparams(
+    sa.bindparam("everybody", type_=sa.Boolean()), sa.bindparam("removed", type_=sa.ARRAY(sa.Text()))
+)
+"""The queues whose group was changed: they are read again, and who was removed is looked up first."""
+
+ACCOUNT_CHANGED = sa.text(
+    """
+UPDATE dibs.queue_member m
+SET standing = CASE WHEN :deactivated THEN 'deactivated' ELSE 'unknown' END, changed_at = clock_timestamp()
+FROM dibs.queue q
+WHERE q.id = m.queue_id AND q.workspace = :workspace AND m.user_id = :user_id
+  AND (m.standing = 'deactivated') <> :deactivated"""
+).bindparams(sa.bindparam("deactivated", type_=sa.Boolean()))
+"""An account was turned off, or works again: then it is looked up before the person's next claim."""
+
+# Channels and groups that are read whole
 
 READ_SOON = sa.text(
     "UPDATE dibs.queue SET members_tried_at = NULL, members_read_at = NULL "
@@ -103,27 +144,33 @@ WHERE id = (
     ORDER BY q.members_tried_at NULLS FIRST, q.id
     LIMIT 1 FOR UPDATE SKIP LOCKED
 )
-RETURNING id AS queue_id, channel_id, members_tried_at AS read_at"""
+RETURNING id AS queue_id, channel_id, eligible_group, members_tried_at AS read_at"""
 )
-"""The queue whose channel should be read next: at the first time, long ago, after a failure, or when a join
-was heard of that no reading has confirmed."""
+"""The queue whose channel or group should be read next: at the first time, long ago, after a failure, or when
+a join was heard of that no reading has confirmed."""
 
-# Events tell of a change sooner than a reading of the whole channel that had begun before it.
+# Events and settings tell of a change sooner than a reading that had begun before it.
 READ_WHOLE = sa.text(
     """
-WITH present AS (
+WITH locked AS MATERIALIZED (
+    SELECT q.id FROM dibs.queue q
+    WHERE q.id = :queue_id AND q.eligible_group IS NOT DISTINCT FROM :eligible_group FOR NO KEY UPDATE
+), present AS (
     INSERT INTO dibs.queue_member (queue_id, user_id, standing, changed_at)
-    SELECT :queue_id, p.user_id, 'unverified', :read_at FROM unnest(:present) AS p (user_id)
+    SELECT l.id, p.user_id, 'unverified', :read_at FROM locked l, unnest(:present) AS p (user_id)
     ON CONFLICT (queue_id, user_id) DO UPDATE SET standing = 'unverified', changed_at = :read_at
-    WHERE queue_member.standing = 'left' AND queue_member.changed_at < :read_at
+    WHERE queue_member.standing IN ('left', 'unknown') AND queue_member.changed_at < :read_at
 ), gone AS (
-    UPDATE dibs.queue_member
-    SET standing = 'left', changed_at = clock_timestamp(), left_at = greatest(left_at, :read_at)
-    WHERE queue_id = :queue_id AND standing <> 'left' AND NOT user_id = ANY(:present)
-      AND changed_at < :read_at
+    UPDATE dibs.queue_member m
+    SET standing = 'left', changed_at = clock_timestamp(), left_at = greatest(m.left_at, :read_at)
+    FROM locked l
+    WHERE m.queue_id = l.id AND m.standing NOT IN ('left', 'deactivated') AND NOT m.user_id = ANY(:present)
+      AND m.changed_at < :read_at
 )
-UPDATE dibs.queue SET members_read_at = :read_at WHERE id = :queue_id AND members_tried_at = :read_at"""
+UPDATE dibs.queue q SET members_read_at = :read_at
+FROM locked l WHERE q.id = l.id AND q.members_tried_at = :read_at"""
 ).bindparams(
+    sa.bindparam("eligible_group", type_=_TEXT),
     sa.bindparam("queue_id", type_=_ID),
     sa.bindparam("present", type_=sa.ARRAY(sa.Text())),
     sa.bindparam("read_at", type_=_TIME),

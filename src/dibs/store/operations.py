@@ -229,7 +229,7 @@ def _compose(rule: Rule, *, member: str, locked: str, member_joins: str, conditi
         "WITH "
         + ",\n".join(steps)
         + f"""
-SELECT r.*, q.key AS queue_key, {_nothing_swallowed(special.records)} AS recorded
+SELECT r.*, q.key AS queue_key, q.eligible_group, {_nothing_swallowed(special.records)} AS recorded
 FROM (SELECT {TASK_COLUMNS}, NULL AS why, last_at AS clock FROM changed
       UNION ALL
       SELECT {TASK_COLUMNS}, why, clock FROM judged WHERE why IS NOT NULL) r

@@ -111,18 +111,17 @@ _CHANGED = {
     "content": "CAST(NULL AS bytea)",
 }
 
-# The people are locked before the queue, as a reading of the whole channel does it, and in order. Whatever
+# The queue is locked before its people, as a reading of its members does it, and they in order. Whatever
 # changes the supervisors adds 1 to settings_version, so that a list read from a snapshot that is too old is
 # noticed; the lock lets tasks be added meanwhile, whose rows refer to the queue. With another group nobody is
 # known to be eligible, until they are looked up or the group is read.
 CHANGE_SETTINGS = sa.text(
     f"""
-WITH people AS MATERIALIZED (
+WITH locked AS MATERIALIZED (
+    SELECT q.* FROM dibs.queue q WHERE q.id = :queue_id FOR NO KEY UPDATE
+), people AS MATERIALIZED (
     SELECT m.user_id, m.supervisor FROM dibs.queue_member m
-    WHERE m.queue_id = :queue_id ORDER BY m.user_id FOR UPDATE
-), locked AS MATERIALIZED (
-    SELECT q.* FROM dibs.queue q
-    WHERE q.id = :queue_id AND (SELECT count(*) FROM people) >= 0 FOR NO KEY UPDATE
+    WHERE m.queue_id = (SELECT l.id FROM locked l) ORDER BY m.user_id FOR UPDATE
 ), known AS MATERIALIZED (
     SELECT l.*, clock_timestamp() AS clock,
            jsonb_build_object({_AS_JSON}, 'supervisors', coalesce(
@@ -156,7 +155,8 @@ WITH people AS MATERIALIZED (
 ), known_people AS (
     UPDATE dibs.queue_member m
     SET supervisor = m.user_id = ANY(:supervisors),
-        standing = CASE WHEN r.renewed AND m.standing = 'eligible' THEN 'unverified' ELSE m.standing END,
+        standing = CASE WHEN r.renewed AND m.standing IN ('eligible', 'unverified') THEN 'unknown'
+                        ELSE m.standing END,
         changed_at = CASE WHEN r.renewed THEN r.clock ELSE m.changed_at END,
         joined_at = CASE WHEN r.renewed THEN NULL ELSE m.joined_at END,
         left_at = CASE WHEN r.renewed THEN NULL ELSE m.left_at END

@@ -158,7 +158,10 @@ FROM added t JOIN numbered n ON n.id = t.queue_id"""
     sa.bindparam("op_id", type_=sa.Text()),
 )
 
-EVENT_BY_OP_ID = sa.text("SELECT task_id, kind, why, actor_id, at FROM dibs.event WHERE op_id = :op_id")
+EVENT_BY_OP_ID = sa.text(
+    "SELECT e.task_id, e.kind, e.why, e.actor_id, e.at, q.eligible_group "
+    "FROM dibs.event e JOIN dibs.queue q ON q.id = e.queue_id WHERE e.op_id = :op_id"
+)
 
 _REFUSED = {
     "task_id": "l.id",
@@ -205,5 +208,6 @@ REFUSE_WITHOUT_TASK = sa.text(
 INSERT INTO dibs.event (queue_id, kind, actor_id, at, op_id, why, hash)
 SELECT :queue_id, :kind, :actor, l.clock, :op_id, :why, {event_hash(_WITHOUT_TASK, "CAST(NULL AS bytea)")}
 FROM (SELECT clock_timestamp() AS clock OFFSET 0) l
-ON CONFLICT (op_id) DO NOTHING RETURNING id"""
+ON CONFLICT (op_id) DO NOTHING
+RETURNING (SELECT q.eligible_group FROM dibs.queue q WHERE q.id = queue_id) AS eligible_group"""
 )

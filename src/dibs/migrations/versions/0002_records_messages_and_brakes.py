@@ -12,6 +12,7 @@ down_revision = "0001"
 branch_labels = None
 depends_on = None
 
+STANDINGS = "'eligible', 'unverified', 'unknown', 'left', 'bot', 'other_workspace', 'deactivated'"
 FORCED = "forced_by IS NOT NULL OR state_at_release = 'claimed' OR "
 
 
@@ -83,6 +84,8 @@ def _queue_and_task() -> None:
     _check("queue", "share_in_percent", "spike_share BETWEEN 1 AND 100")
     _check("queue", "hold_positive", "longest_hold_seconds > 0")
     _check("queue", "reasons_given", "cardinality(reasons) > 0")
+    op.drop_constraint(op.f("queue_member_standing_known"), "queue_member", schema="dibs")
+    _check("queue_member", "standing_known", f"standing IN ({STANDINGS})")
     _add(
         "task",
         _time("held_since", "since when the present owner has it"),

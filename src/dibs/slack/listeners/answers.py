@@ -6,7 +6,7 @@ from typing import Any
 
 from dibs.domain.errors import StoreError
 from dibs.domain.queue import Queue
-from dibs.slack import replies
+from dibs.slack import replies, text
 from dibs.slack.front import Front
 from dibs.slack.ids import Command
 from dibs.slack.payloads import Origin, Typed
@@ -40,6 +40,25 @@ def queues_here(front: Front, typed: Typed) -> tuple[Queue, ...]:
     """The queues of the channel in which the command was typed."""
     origin = typed.origin
     return front.queues.of_channel(origin.workspace, origin.channel_id or "", deadline=origin.deadline)
+
+
+def named_queue(front: Front, typed: Typed, key: str, what: str) -> Queue | Answer:
+    """The queue that was named after `/queue what`, or the channel's only one; or what to say instead."""
+    origin = typed.origin
+    here = queues_here(front, typed)
+    keys = ", ".join(f"`{queue.key}`" for queue in here)
+    if key:
+        found = front.queues.by_key(origin.workspace, key.upper(), deadline=origin.deadline)
+        known = f" This channel has {keys}." if here else ""
+        return found or said(
+            f"There is no queue “{text.one_line(key, 40)}”. {replies.NOTHING_CHANGED}{known}"
+        )
+    if len(here) > 1:
+        return said(
+            f"This channel has several queues: {keys}. {replies.NOTHING_CHANGED} "
+            f"Say which: `{as_typed(typed, Command.QUEUE)} {what} {here[0].key}`"
+        )
+    return here[0] if here else said(NO_QUEUE)
 
 
 def card_link(front: Front, origin: Origin, task_id: int, words: str = "Its card") -> str:

@@ -149,7 +149,7 @@ def _next(front: Front, typed: Typed, _rest: str) -> Answer:
             f"Look at `{as_typed(typed, Command.QUEUE)} mine` before you type it again."
         )
     if outcome.task is None:
-        return said(replies.reply(outcome))
+        return said(front.outgoing.worded(replies.reply(outcome), origin.deadline))
     front.outgoing.refresh(outcome.task.id)
     link = card_link(front, origin, outcome.task.id)
     return said(f"{replies.reply(outcome)}\n> {text.one_line(outcome.task.title, 300)}\n{link}")

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from dibs.domain.outcomes import Refusal
 from dibs.slack.ids import Field
 from dibs.slack.payloads import Submission
 
 Errors = dict[str, str]
 """What is wrong, by input; empty where a form was accepted."""
+
+FIELD_OF = {
+    Refusal.REASON_MISSING: Field.REASON,
+    Refusal.COMMENT_MISSING: Field.COMMENT,
+    Refusal.HANDOFF_NOTE_MISSING: Field.HANDOFF_NOTE,
+    Refusal.ACTION_UNSTATED: Field.EXTERNAL_ACTION,
+}
+"""The input that a refusal is about, where it is about one."""
 
 
 def at(form: Submission, field: Field, said: str) -> Errors:

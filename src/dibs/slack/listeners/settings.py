@@ -13,8 +13,8 @@ from dibs.domain.settings import Fault, QueueSettings, UserGroup, Written, read,
 from dibs.domain.task import Standing
 from dibs.slack import payloads, replies, text
 from dibs.slack.front import Front
-from dibs.slack.ids import Command, Field
-from dibs.slack.listeners.answers import NO_QUEUE, Answer, as_typed, open_modal, queues_here, said
+from dibs.slack.ids import Field
+from dibs.slack.listeners.answers import Answer, named_queue, open_modal, said
 from dibs.slack.listeners.errors import Errors, anywhere, at
 from dibs.slack.lookups import ChannelAccess
 from dibs.slack.payloads import Submission, Typed
@@ -54,7 +54,7 @@ def create(front: Front, typed: Typed, _rest: str) -> Answer:
 def settings(front: Front, typed: Typed, rest: str) -> Answer:
     """Open the form of a queue's settings for one of its supervisors."""
     origin = typed.origin
-    queue = _which_queue(front, typed, rest)
+    queue = named_queue(front, typed, rest, "settings")
     if not isinstance(queue, Queue):
         return queue
     supervisors = front.queues.supervisors(queue.id, deadline=origin.deadline)
@@ -140,7 +140,7 @@ def _change(front: Front, form: Submission) -> Errors:
     if not settled.changes:
         words = f"The settings of *{queue.key}* stand like that already. {replies.NOTHING_CHANGED}"
     else:
-        words = changed(queue, settled.changes, front.web.lookups.known_handles)
+        words = changed(queue, settled.changes)
     front.outgoing.tell(origin, words)
     return {}
 
@@ -162,27 +162,6 @@ def _not_yours(queue: Queue, supervisors: tuple[str, ...]) -> str:
     return (
         f"Only supervisors of *{queue.key}* may change its settings, and you are not one. "
         f"{replies.NOTHING_CHANGED} Ask one of them: {known}."
-    )
-
-
-def _which_queue(front: Front, typed: Typed, rest: str) -> Queue | Answer:
-    origin = typed.origin
-    if rest:
-        key = read_key(rest)
-        named = key and front.queues.by_key(origin.workspace, key, deadline=origin.deadline)
-        return named or said(
-            f"There is no queue “{text.one_line(rest, 40)}”. {replies.NOTHING_CHANGED} "
-            "Type the key with which its tasks begin, such as `SUP`."
-        )
-    here = queues_here(front, typed)
-    if len(here) == 1:
-        return here[0]
-    if not here:
-        return said(NO_QUEUE)
-    keys = ", ".join(f"`{queue.key}`" for queue in here)
-    return said(
-        f"This channel has several queues: {keys}. {replies.NOTHING_CHANGED} "
-        f"Say which: `{as_typed(typed, Command.QUEUE)} settings {here[0].key}`"
     )
 
 

@@ -15,7 +15,7 @@ from dibs.slack import payloads, replies, text
 from dibs.slack.front import Front
 from dibs.slack.ids import ANSWER_PREFIX, Field, View
 from dibs.slack.listeners import settings
-from dibs.slack.listeners.errors import Errors, anywhere
+from dibs.slack.listeners.errors import FIELD_OF, Errors, anywhere
 from dibs.slack.payloads import Submission
 
 Handler = Callable[[Front, Submission], Errors]
@@ -194,10 +194,11 @@ def _came_of_it(front: Front, form: Submission, outcome: Outcome) -> Errors:
         front.outgoing.watch(form.origin, outcome, task_id=task_id, version=version)
     elif outcome.task is not None and outcome.task.version != version:
         front.outgoing.refresh(outcome.task.id, form.origin)
-    where = replies.FIELD_OF.get(outcome.why) if outcome.why else None
+    where = FIELD_OF.get(outcome.why) if outcome.why else None
     # A repeated delivery keeps the form open like the first one, and does not say again that nothing changed.
     words = replies.reply(outcome) if outcome.replayed else replies.refused_in_form(outcome)
     if where and where not in form.blocks:
         words = replies.OUTDATED_FORM
+    words = front.outgoing.worded(words, form.origin.deadline)
     said = text.plain(words, lambda user: front.web.name_of(user, form.origin.deadline))
     return {where: said} if where in form.blocks else anywhere(form, said)

@@ -15,28 +15,21 @@ _LONGEST_VALUE = 500
 Show = Callable[[Any], str]
 
 
-def changed(queue: Queue, changes: Sequence[Change], handles: Mapping[str, str]) -> str:
-    """What a supervisor is told of the settings that were changed. `handles` are those of groups, by id."""
-
-    def group(value: str | None) -> str:
-        if value is None:
-            return "everybody in the channel"
-        return f"@{handles[value]}" if value in handles else "a user group"
-
-    shown: dict[str, tuple[str, Show]] = {**_SHOWN, "eligible_group": ("Who may claim", group)}
-    return "\n".join([f"The settings of *{queue.key}* are changed:", *_lines(changes, shown)])
+def changed(queue: Queue, changes: Sequence[Change]) -> str:
+    """What a supervisor is told of the settings that were changed."""
+    return "\n".join([f"The settings of *{queue.key}* are changed:", *_lines(changes)])
 
 
 def recorded(changes: Mapping[str, Mapping[str, Any]]) -> str:
     """What the records tell of settings that were changed, as the event holds it: old and new by setting."""
     told = [Change(setting, change.get("old"), change.get("new")) for setting, change in changes.items()]
-    return "\n".join(_lines(told, _SHOWN))
+    return "\n".join(_lines(told))
 
 
-def _lines(changes: Sequence[Change], shown: Mapping[str, tuple[str, Show]]) -> list[str]:
+def _lines(changes: Sequence[Change]) -> list[str]:
     return [
         f"• {name}: {_cut(show(change.old))} → {_cut(show(change.new))}"
-        for setting, (name, show) in shown.items()
+        for setting, (name, show) in _SHOWN.items()
         for change in changes
         if change.setting == setting
     ]
@@ -66,7 +59,10 @@ def _reasons(values: Sequence[str] | None) -> str:
 _SHOWN: dict[str, tuple[str, Show]] = {
     "name": ("Name", _plain),
     "lease_seconds": ("Lease", _minutes_of),
-    "eligible_group": ("Who may claim", _plain),
+    "eligible_group": (
+        "Who may claim",
+        lambda value: text.group(value) if value else "everybody in the channel",
+    ),
     "supervisors": ("Supervisors", _people),
     "alert_channel": ("Alerts go to", lambda value: f"<#{value}>" if value else "each supervisor directly"),
     "spike_limit": ("Pause when more leases end than", _plain),
