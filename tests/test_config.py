@@ -38,12 +38,17 @@ def test_everything_can_be_set(tmp_path: Path) -> None:
             "PORT": "8080",
             "DIBS_DATA_DIR": str(tmp_path),
             "DIBS_SWEEP_SECONDS": "2.5",
+            "DIBS_CLOCK_TOLERANCE_SECONDS": "0.5",
+            "DIBS_OUTAGE_SECONDS": "60",
+            "DIBS_GRACE_SECONDS": "0",
             "DIBS_THREADS": "32",
         }
     )
     assert settings.slack_api_url == "http://127.0.0.1:9/api/"
     assert (settings.host, settings.port) == ("0.0.0.0", 8080)  # noqa: S104
     assert (settings.data_dir, settings.sweep_seconds, settings.threads) == (tmp_path, 2.5, 32)
+    brakes = (settings.clock_tolerance_seconds, settings.outage_seconds, settings.grace_seconds)
+    assert brakes == (0.5, 60, 0)
 
 
 def test_without_a_database_the_embedded_one_is_used() -> None:
@@ -99,6 +104,21 @@ def test_the_metrics_have_a_port_of_their_own_only_where_it_is_set() -> None:
 @pytest.mark.parametrize("seconds", ["x", "0", "-1", "0.05", "nan", "inf", "1e9"])
 def test_a_sweep_that_is_never_or_always_is_named(seconds: str) -> None:
     assert "DIBS_SWEEP_SECONDS" in refused({**SLACK, "DIBS_SWEEP_SECONDS": seconds})
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds"),
+    [
+        ("DIBS_CLOCK_TOLERANCE_SECONDS", "0"),
+        ("DIBS_CLOCK_TOLERANCE_SECONDS", "five"),
+        ("DIBS_OUTAGE_SECONDS", "29"),
+        ("DIBS_OUTAGE_SECONDS", "86401"),
+        ("DIBS_GRACE_SECONDS", "-1"),
+        ("DIBS_GRACE_SECONDS", "nan"),
+    ],
+)
+def test_a_brake_that_cannot_work_is_named(name: str, seconds: str) -> None:
+    assert name in refused({**SLACK, name: seconds})
 
 
 @pytest.mark.parametrize("threads", ["x", "0", "1", "201"])

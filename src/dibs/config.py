@@ -10,6 +10,10 @@ import platformdirs
 
 SLACK_API_URL = "https://slack.com/api/"
 SHORTEST_SWEEP_SECONDS = 0.1
+SHORTEST_TOLERANCE_SECONDS = 0.1
+SHORTEST_OUTAGE_SECONDS = 30
+"""Several times the interval at which it is written down that owners can renew."""
+LONGEST_SECONDS = 24 * 60 * 60
 HIGHEST_PORT = 65535
 LARGEST_POOL = 200
 
@@ -35,6 +39,9 @@ class Settings:
     port: int = 3000
     data_dir: Path = Path()
     sweep_seconds: float = 10
+    clock_tolerance_seconds: float = 5
+    outage_seconds: float = 300
+    grace_seconds: float = 600
     threads: int = 16
     metrics_port: int | None = None
     playground: bool = False
@@ -55,6 +62,9 @@ def load(environ: Mapping[str, str]) -> Settings:
     def text(name: str, default: str = "") -> str:
         return environ.get(name, "").strip() or default
 
+    def seconds(name: str, default: str, low: float) -> float:
+        return _seconds(name, text(name, default), low)
+
     playground = not text("DATABASE_URL") and not any(
         name.startswith("SLACK_") and value.strip() for name, value in environ.items()
     )
@@ -69,7 +79,10 @@ def load(environ: Mapping[str, str]) -> Settings:
         data_dir=Path(
             text("DIBS_DATA_DIR") or platformdirs.user_data_dir("dibs", appauthor=False)
         ).expanduser(),
-        sweep_seconds=_seconds("DIBS_SWEEP_SECONDS", text("DIBS_SWEEP_SECONDS", "10")),
+        sweep_seconds=seconds("DIBS_SWEEP_SECONDS", "10", SHORTEST_SWEEP_SECONDS),
+        clock_tolerance_seconds=seconds("DIBS_CLOCK_TOLERANCE_SECONDS", "5", SHORTEST_TOLERANCE_SECONDS),
+        outage_seconds=seconds("DIBS_OUTAGE_SECONDS", "300", SHORTEST_OUTAGE_SECONDS),
+        grace_seconds=seconds("DIBS_GRACE_SECONDS", "600", 0),
         threads=_whole_number("DIBS_THREADS", text("DIBS_THREADS", "16"), 2, LARGEST_POOL),
         metrics_port=_metrics_port(text("DIBS_METRICS_PORT")),
         playground=playground,
@@ -122,11 +135,13 @@ def _whole_number(name: str, value: str, low: int, high: int) -> int:
     raise ConfigError(f"{name} must be a whole number from {low} to {high}, and is {value!r}.")
 
 
-def _seconds(name: str, value: str) -> float:
+def _seconds(name: str, value: str, low: float) -> float:
     try:
         seconds = float(value)
     except ValueError:
         seconds = -1.0
-    if SHORTEST_SWEEP_SECONDS <= seconds <= 24 * 60 * 60:
+    if low <= seconds <= LONGEST_SECONDS:
         return seconds
-    raise ConfigError(f"{name} must be a number of seconds from 0.1 to 86400, and is {value!r}.")
+    raise ConfigError(
+        f"{name} must be a number of seconds from {low:g} to {LONGEST_SECONDS}, and is {value!r}."
+    )

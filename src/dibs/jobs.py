@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dibs.scheduler import Job
+from dibs.service.clock import ClockService
 from dibs.service.delivery import DeliveryService
 from dibs.service.members import MembershipService
 from dibs.service.notices import NoticeService
@@ -12,12 +13,15 @@ from dibs.service.release_pauses import ReleasePauses
 from dibs.service.reminders import ReminderService
 from dibs.service.sweep import SweepService
 from dibs.slack.outgoing import Outgoing
+from dibs.slack.web import SlackWeb
 
 
 def every_job(
     *,
     sweep: SweepService,
     sweep_seconds: float,
+    clock: ClockService,
+    web: SlackWeb,
     delivery: DeliveryService,
     notices: NoticeService,
     reminders: ReminderService,
@@ -40,6 +44,8 @@ def every_job(
     jobs = [
         #   name        every          limit  what is done
         Job("sweep",    sweep_seconds,    60, sweep.sweep_once),
+        Job("clock",    5,                60, clock.look_once),
+        Job("slack",    20,               60, web.probe_once),
         Job("delivery", 2,               300, delivery.deliver_once),
         Job("notices",  2,               300, notices.deliver_once),
         Job("reminders", 15,              60, reminders.remind_once),

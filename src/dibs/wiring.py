@@ -18,6 +18,7 @@ from dibs.scheduler import Scheduler
 from dibs.service.audit import AuditService
 from dibs.service.backlog import BacklogReader
 from dibs.service.brakes import BrakeService
+from dibs.service.clock import ClockService, Limits
 from dibs.service.delivery import DeliveryService
 from dibs.service.export import ExportService
 from dibs.service.members import MembershipService
@@ -147,10 +148,21 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
         reporter=Reporter(outgoing, web, files, ReportService(background_guard, membership)),
         exporter=Exporter(outgoing, files, ExportService(background_guard)),
     )
-    sweep = SweepService(background_guard, metrics)
+    clock = ClockService(
+        background_guard,
+        Limits(
+            tolerance=settings.clock_tolerance_seconds,
+            outage=settings.outage_seconds,
+            grace=settings.grace_seconds,
+        ),
+        slack_answers=lambda: web.answers,
+    )
+    sweep = SweepService(background_guard, metrics, clock=clock)
     jobs = every_job(
         sweep=sweep,
         sweep_seconds=settings.sweep_seconds,
+        clock=clock,
+        web=web,
         delivery=delivery,
         notices=notices,
         reminders=reminders,
@@ -174,7 +186,7 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
     try:
         http = SlackHttp(
             None if socket else app,
-            lambda: _readiness(background_guard, scheduler, socket),
+            lambda: _readiness(background_guard, scheduler, clock, socket),
             host=settings.host,
             port=settings.port,
             threads=settings.threads,
@@ -226,9 +238,14 @@ def _own_port(metrics: Metrics, settings: Settings) -> MetricsServer | None:
         ) from error
 
 
-def _readiness(guard: Guard, scheduler: Scheduler, socket: SlackSocket | None) -> tuple[bool, dict[str, Any]]:
+def _readiness(
+    guard: Guard, scheduler: Scheduler, clock: ClockService, socket: SlackSocket | None
+) -> tuple[bool, dict[str, Any]]:
     """Whether the database and its schema are good; failing jobs are named, and presses work without them."""
-    known: dict[str, Any] = {"jobs": scheduler.report(), "problems": scheduler.problems()}
+    problems = scheduler.problems()
+    if held := clock.holds_still:
+        problems.append(f"the sweep holds still: {held}")
+    known: dict[str, Any] = {"jobs": scheduler.report(), "problems": problems}
     if socket is not None:
         known["socket"] = socket.report()
     try:

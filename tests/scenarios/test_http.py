@@ -33,7 +33,8 @@ def test_alive_and_ready(office: Office) -> None:
     status, body = request("GET", f"{_base(office)}/readyz")
     told = json.loads(body)
     assert (status, told["ready"], told["database"]) == (200, True, "good")
-    assert set(told["jobs"]) == {"sweep", "delivery", "settle", "members"}
+    jobs = {"sweep", "clock", "slack", "delivery", "notices", "reminders", "settle", "members"}
+    assert set(told["jobs"]) == jobs
 
 
 def test_head_leaves_the_connection_usable(office: Office) -> None:
@@ -70,6 +71,17 @@ def test_a_failing_job_is_named_while_dibs_stays_ready(office: Office) -> None:
     assert request("GET", f"{_base(office)}/readyz")[0] == 200
     office.execute("ALTER TABLE dibs.card RENAME away TO shown_version")
     office.wait(lambda: not _problems(office), lambda: str(_problems(office)))
+
+
+def test_a_sweep_that_holds_still_is_named_while_dibs_stays_ready(office: Office) -> None:
+    office.execute("UPDATE dibs.clock SET stopped_since = clock_timestamp(), jump_seconds = 90, trip = 1")
+    office.bot.sweep.sweep_once()
+    [problem] = _problems(office)
+    assert problem.startswith("the sweep holds still: the database's clock jumped ahead by 90")
+    assert request("GET", f"{_base(office)}/readyz")[0] == 200
+    office.type("Sue", "resume")
+    office.bot.sweep.sweep_once()
+    assert _problems(office) == []
 
 
 def test_a_frozen_database_holds_up_no_look_at_how_dibs_is(database_url: str) -> None:

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from tests.slack.samples import facts, task
@@ -21,7 +22,7 @@ from dibs.domain.queue import Facts
 from dibs.domain.task import Standing
 from dibs.playground import Channel, SlackStandIn
 from dibs.service.delivery import Delivered, GivenUp, MessageGone, TryLater
-from dibs.slack.calls import Answered
+from dibs.slack.calls import Answered, SlackUnusable
 from dibs.slack.web import SlackWeb
 
 DROPS_EVERY = 0.3
@@ -230,3 +231,52 @@ def test_an_answer_is_refused_only_by_slacks_own_word(
     slack.faults.fail_next("response_url", lose_answer=True)
     assert web.answer(url, text="x") is Answered.UNKNOWN
     assert web.answer(url, text="x") is Answered.TAKEN
+
+
+# Whether Slack is there
+
+
+def is_there(web: SlackWeb) -> bool:
+    return web.answers
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"cut": True},
+        {"http_status": 503},
+        {"error": "internal_error"},
+        {"garbage": True},
+        {"lose_answer": True},
+    ],
+)
+def test_slack_is_away_from_a_call_without_an_answer_until_the_next_that_has_one(
+    slack: SlackStandIn, web: SlackWeb, fault: dict[str, Any]
+) -> None:
+    assert is_there(web)
+    slack.faults.fail_next("auth.test", **fault)
+    with pytest.raises(SlackUnusable):
+        web.auth_test()
+    assert not is_there(web)
+    web.probe_once()
+    assert is_there(web)
+
+
+@pytest.mark.parametrize("error", ["invalid_auth", "ratelimited", "channel_not_found"])
+def test_a_refusal_is_an_answer(slack: SlackStandIn, web: SlackWeb, error: str) -> None:
+    slack.faults.fail_next("auth.test", error=error)
+    with pytest.raises(SlackUnusable):
+        web.auth_test()
+    assert is_there(web)
+
+
+def test_slack_is_asked_for_a_sign_of_life_only_where_it_gave_none_a_moment_ago(
+    slack: SlackStandIn, web: SlackWeb
+) -> None:
+    slack.faults.fail_next("auth.test", cut=True)
+    web.probe_once()
+    assert slack.faults.waiting
+    with pytest.raises(SlackUnusable):
+        web.auth_test()
+    web.probe_once()
+    assert is_there(web)

@@ -27,6 +27,7 @@ FAILURES = (SlackClientError, URLError, OSError, HTTPException, ValueError)
 """What a request raises when Slack refuses, does not answer, or answers with garbage."""
 
 _MOST_UNDER_WAY = 100
+_NOT_SERVING = frozenset({"fatal_error", "internal_error", "service_unavailable", "request_timeout"})
 _A_WORD = re.compile("[a-z][a-z0-9_]{0,49}")
 
 
@@ -54,6 +55,10 @@ class Calls:
     def __init__(self, telemetry: Telemetry | None = None) -> None:
         self._free = threading.BoundedSemaphore(_MOST_UNDER_WAY)
         self._telemetry = telemetry or Telemetry()
+        self.answers = True
+        """Whether Slack answered when it was last asked, be it with a refusal."""
+        self.heard_at = time.monotonic()
+        """When it last answered."""
 
     def within(self, seconds: float, method: str, call: Callable[[], T]) -> T:
         """What `call` returns or raises. Raises TimeoutError once the seconds are over.
@@ -65,13 +70,20 @@ class Calls:
             result = self._within(seconds, call)
         except Exception as error:
             word = _word_of(error)
+            self._heard(_status_of(error))
             raise
         else:
+            self._heard(getattr(result, "status_code", None))
             if isinstance(result, WebhookResponse) and result.status_code != HTTPStatus.OK:
                 word = _as_word(result.body, f"http_{result.status_code}")
             return result
         finally:
             self._telemetry.asked_slack(method, time.monotonic() - begun, word)
+
+    def _heard(self, status: int | None) -> None:
+        self.answers = status is not None and status < HTTPStatus.INTERNAL_SERVER_ERROR
+        if self.answers:
+            self.heard_at = time.monotonic()
 
     def _within(self, seconds: float, call: Callable[[], T]) -> T:
         if not self._free.acquire(blocking=False):
@@ -129,6 +141,14 @@ def _word_of(error: Exception) -> str:
 
 def _as_word(said: str, otherwise: str) -> str:
     return said if _A_WORD.fullmatch(said) else otherwise
+
+
+def _status_of(error: Exception) -> int | None:
+    """The status of Slack's answer that an error is about; None where it gave none or could not serve."""
+    word = error_of(error)
+    if not isinstance(error, SlackApiError) or word in _NOT_SERVING or not _A_WORD.fullmatch(word):
+        return None
+    return getattr(error.response, "status_code", None)
 
 
 def is_slacks_word(error: Exception) -> bool:

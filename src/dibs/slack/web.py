@@ -38,6 +38,7 @@ _log = logging.getLogger(__name__)
 
 _TIMEOUT_SECONDS = 10.0
 _SHORTEST_TIMEOUT_SECONDS = 0.2
+_SIGN_OF_LIFE_SECONDS = 15.0
 _LEFT_FOR_THE_REST_SECONDS = 0.7
 _NAMES_LAST_SECONDS = 60 * 60.0
 _DAY_SECONDS = 24 * 60 * 60
@@ -75,6 +76,21 @@ class SlackWeb:
         except FAILURES as error:
             raise SlackUnusable(error_of(error)) from error
         return answer if isinstance(answer, dict) else {}
+
+    @property
+    def answers(self) -> bool:
+        """Whether Slack answered when it was last asked, be it with a refusal."""
+        return self._api.calls.answers
+
+    def probe_once(self) -> None:
+        """Ask Slack for a sign of life, unless it gave one a moment ago."""
+        calls = self._api.calls
+        if calls.answers and time.monotonic() - calls.heard_at < _SIGN_OF_LIFE_SECONDS:
+            return
+        try:
+            self.auth_test()
+        except SlackUnusable as error:
+            _log.warning("Slack gives no sign of life: %s", error)
 
     # The Directory
 

@@ -107,3 +107,16 @@ WHERE t.id = c.task_id AND t.queue_id = :queue_id AND t.state <> 'done'"""
 )
 
 WHERE_SHOWN = sa.text("SELECT channel_id, message_ts FROM dibs.card WHERE task_id = :task_id")
+
+
+def redraw(source: str) -> str:
+    """A step that has the cards of the tasks in `source` drawn anew, whose version is the same as before.
+
+    Also by whoever is sending one now, who may have read the task before.
+    """
+    return f"""
+redrawn AS (
+    UPDATE dibs.card c
+    SET shown_version = 0, overtaken = true, next_try_at = least(c.next_try_at, clock_timestamp())
+    FROM {source} x WHERE c.task_id = x.id
+)"""

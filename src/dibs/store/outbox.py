@@ -80,15 +80,12 @@ SELECT o.id, o.kind, o.key, o.recipient, o.payload, o.wanted, o.task_id, o.queue
            WHEN '{Notice.RELEASES_PAUSED}'
                THEN (b.releases_paused_since IS NOT NULL AND CAST(b.release_trip AS text) = {_TRIP})
                    IS NOT TRUE
-           WHEN '{Notice.CLOCK_STOPPED}'
-               THEN CASE WHEN o.payload @> '{{"needs_resume": true}}' THEN c.stopped_since IS NULL
-                         ELSE o.shown > 0 END
+           WHEN '{Notice.CLOCK_STOPPED}' THEN o.payload -> 'over' IS NOT NULL
            ELSE false
        END AS over
 FROM dibs.outbox o
 JOIN dibs.queue q ON q.id = o.queue_id
 LEFT JOIN dibs.breaker b ON b.queue_id = o.queue_id
-LEFT JOIN dibs.clock c ON true
 LEFT JOIN LATERAL (
     SELECT e.actor_id, e.at FROM dibs.event e
     WHERE e.task_id = o.task_id AND e.kind IN ('checked', 'started') AND e.version_after > {_VERSION}

@@ -309,7 +309,7 @@ clock = sa.Table(
     "clock",
     metadata,
     sa.Column("id", sa.SmallInteger, primary_key=True, autoincrement=False),
-    time("swept_at", comment="when a sweep last ended well, in any process"),
+    time("swept_at", comment="when owners could last renew, as far as any process knows"),
     time("stopped_since", comment="set: the clock jumped ahead, and no lease is ended"),
     sa.Column("jump_seconds", sa.Double, comment="how far"),
     sa.Column("trip", sa.Integer, nullable=False, server_default="0", comment="how often it was stopped"),

@@ -177,7 +177,7 @@ def _brakes() -> None:
     op.create_table(
         "clock",
         sa.Column("id", sa.SmallInteger(), autoincrement=False, nullable=False),
-        _time("swept_at", "when a sweep last ended well, in any process"),
+        _time("swept_at", "when owners could last renew, as far as any process knows"),
         _time("stopped_since", "set: the clock jumped ahead, and no lease is ended"),
         sa.Column("jump_seconds", sa.Double(), nullable=True, comment="how far"),
         _count("trip", 0, "how often it was stopped"),
