@@ -2,6 +2,8 @@
 
 A card that was given up is tried again once it should show a newer version: the trouble may be over, or
 have been in what was shown, and one try for each change is not for ever.
+
+Who changes several cards in one statement locks them in the order of their tasks first, as the sweep does.
 """
 
 from __future__ import annotations
@@ -82,8 +84,12 @@ ON CONFLICT (key) DO NOTHING"""
 
 ENABLE = sa.text(
     """
-UPDATE dibs.card SET disabled = NULL, disabled_version = NULL, next_try_at = clock_timestamp()
-WHERE channel_id = :channel_id AND disabled IS NOT NULL"""
+WITH locked AS MATERIALIZED (
+    SELECT c.task_id FROM dibs.card c
+    WHERE c.channel_id = :channel_id AND c.disabled IS NOT NULL ORDER BY c.task_id FOR UPDATE
+)
+UPDATE dibs.card c SET disabled = NULL, disabled_version = NULL, next_try_at = clock_timestamp()
+FROM locked l WHERE c.task_id = l.task_id"""
 )
 
 DUE = sa.text(
@@ -98,12 +104,14 @@ POST_AGAIN = sa.text(
 WITH moved AS (
     UPDATE dibs.queue SET channel_id = :channel_id, members_read_at = NULL, members_tried_at = NULL
     WHERE id = :queue_id
+), locked AS MATERIALIZED (
+    SELECT c.task_id FROM dibs.card c JOIN dibs.task t ON t.id = c.task_id
+    WHERE t.queue_id = :queue_id AND t.state <> 'done' ORDER BY c.task_id FOR UPDATE OF c
 )
 UPDATE dibs.card c
 SET message_ts = NULL, shown_version = 0, attempts = 0, sender = NULL, sender_until = NULL,
     disabled = NULL, disabled_version = NULL, channel_id = :channel_id, next_try_at = clock_timestamp()
-FROM dibs.task t
-WHERE t.id = c.task_id AND t.queue_id = :queue_id AND t.state <> 'done'"""
+FROM locked l WHERE c.task_id = l.task_id"""
 )
 
 WHERE_SHOWN = sa.text("SELECT channel_id, message_ts FROM dibs.card WHERE task_id = :task_id")

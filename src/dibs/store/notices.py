@@ -51,10 +51,16 @@ def to_person(step: str, source: str, notice: Notice, *, recipient: str, payload
 
 
 def follow(source: str) -> str:
-    """A step that has the messages drawn anew which follow a task that changed."""
+    """A step that has the messages drawn anew which follow a task that changed.
+
+    They are locked in the order of their ids, as a sender locks those that share a message.
+    """
     return f"""
 followed AS (
     UPDATE dibs.outbox o
-    SET wanted = o.wanted + 1, next_try_at = least(o.next_try_at, x.last_at)
-    FROM {source} x WHERE o.task_id = x.id AND o.live
+    SET wanted = o.wanted + 1, next_try_at = least(o.next_try_at, f.last_at)
+    FROM (
+        SELECT m.id, x.last_at FROM {source} x JOIN dibs.outbox m ON m.task_id = x.id AND m.live
+        ORDER BY m.id FOR UPDATE OF m) f
+    WHERE o.id = f.id
 )"""

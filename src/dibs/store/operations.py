@@ -183,9 +183,10 @@ def _compose(rule: Rule, *, member: str, locked: str, member_joins: str, conditi
     elif rule.target in (State.QUEUED, State.DONE):
         assignments += ["held_since = NULL", "lease_until = NULL"]
     settings = "".join(f", {assignment}" for assignment in assignments)
-    steps = [f"member AS MATERIALIZED ({member}\n)"] if asks_member else []
+    steps = [step.strip() for step in special.looks]
+    if asks_member:
+        steps.append(f"member AS MATERIALIZED ({special.member or member}\n)")
     steps += [
-        *(step.strip() for step in special.looks),
         f"locked AS MATERIALIZED ({locked}\n)",
         "seen AS MATERIALIZED (\n    SELECT l.*, clock_timestamp() AS clock"
         + (

@@ -47,7 +47,9 @@ class Special:
     assignments: tuple[str, ...] = ()
     writes: tuple[str, ...] = field(default=())
     looks: tuple[str, ...] = ()
-    """Steps that lock what else is judged, before the task is locked."""
+    """Steps that lock what else is judged."""
+    member: str | None = None
+    """Where the actor's row in the queue is found, if one of `looks` has locked it."""
     records: tuple[str, ...] = ()
     """Those of `writes` that record the change beside its event, and without which it must not happen."""
     content: str = "CAST(NULL AS bytea)"
@@ -249,21 +251,24 @@ recorded AS (
         private_text=":finding",
     ),
     Operation.TRANSFER: Special(
+        # Both are locked in one step and in order, or two who lock people could wait for each other.
         looks=(
             """
-heir AS MATERIALIZED (
-    SELECT m.standing FROM dibs.queue_member m
-    WHERE m.user_id = :new_owner
+people AS MATERIALIZED (
+    SELECT m.user_id, m.standing, m.supervisor FROM dibs.queue_member m
+    WHERE m.user_id IN (:actor, :new_owner)
       AND m.queue_id = (SELECT t.queue_id FROM dibs.task t WHERE t.id = :task_id)
-    FOR SHARE
+    ORDER BY m.user_id FOR SHARE
 )""",
         ),
+        member="SELECT p.standing, p.supervisor FROM people p WHERE p.user_id = :actor",
         conditions=(
             (Refusal.TEXT_MISSING, "CAST(:text AS text) IS NULL"),
             (Refusal.THEIRS_ALREADY, "s.owner_id = :new_owner"),
             (
                 Refusal.NEW_OWNER_NOT_ELIGIBLE,
-                f"(SELECT h.standing FROM heir h) IS DISTINCT FROM '{Standing.ELIGIBLE}'",
+                f"""(SELECT p.standing FROM people p WHERE p.user_id = :new_owner)
+                    IS DISTINCT FROM '{Standing.ELIGIBLE}'""",
             ),
         ),
         assignments=("owner_id = :new_owner", *_FLAGGED_AS_BY_EXPIRY),

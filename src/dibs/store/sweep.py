@@ -85,8 +85,11 @@ WITH due AS MATERIALIZED (
            e.previous, e.head
     FROM expired e
 ), carded AS (
-    UPDATE dibs.card c SET wanted_version = e.version, next_try_at = least(c.next_try_at, e.last_at)
-    FROM expired e WHERE c.task_id = e.id
+    UPDATE dibs.card c SET wanted_version = d.version, next_try_at = least(c.next_try_at, d.last_at)
+    FROM (
+        SELECT d.task_id, e.version, e.last_at FROM expired e JOIN dibs.card d ON d.task_id = e.id
+        ORDER BY d.task_id FOR UPDATE OF d) d
+    WHERE c.task_id = d.task_id
 ), {follow("expired").strip()}, {
         to_supervisors(
             "alerted", "expired", Notice.NEEDS_CHECK, payload=FORMER_OWNER, where="x.needs_check"
