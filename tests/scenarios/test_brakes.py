@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+import pytest
+from tests.support import bodies
 from tests.support.bot import Office
+
+from dibs.slack.ids import QueueAction
 
 
 def test_a_supervisor_pauses_a_queue_and_resumes_it(office: Office) -> None:
@@ -15,7 +22,7 @@ def test_a_supervisor_pauses_a_queue_and_resumes_it(office: Office) -> None:
     assert "is paused already" in office.type("Sue", "pause SUP")
     said = office.type("Sue", "resume")
     assert "*SUP* goes on" in said
-    assert "those that waited return now" in said
+    assert "those that waited return with the next sweep" in said
     office.sweep()
     assert office.task()["state"] == "queued"
     assert "Nothing was paused in *SUP*, so nothing changed." in office.type("Sue", "resume")
@@ -48,3 +55,74 @@ def test_an_unknown_or_unclear_queue_is_named_and_nothing_changes(office: Office
     told = office.type("Sue", "pause")
     assert "several queues: `SUP`, `BIL`. Nothing changed. Say which: `/queue pause SUP`" in told
     assert office.count("breaker", open_since=None) == 2
+
+
+def alert_of(office: Office, *words: str) -> dict[str, Any]:
+    """The direct message to the supervisor about a brake, once it says these words."""
+
+    def found() -> list[dict[str, Any]]:
+        office.bot.notices.deliver_once()
+        messages = office.slack.direct_messages(office.id("Sue"))
+        return [message for message in messages if all(word in message["text"] for word in words)]
+
+    office.wait(found, lambda: str(office.slack.direct_messages(office.id("Sue"))))
+    [alert] = found()
+    return alert
+
+
+def press_resume(office: Office, name: str, alert: dict[str, Any], *, deliveries: int = 1) -> list[str]:
+    """Press the button on the alert, and return what was answered."""
+    heard = len(office.heard(name))
+    [sent] = office.rows("SELECT channel_id FROM dibs.outbox WHERE message_ts = :ts", ts=alert["ts"])
+    office.slack.press(
+        office.id(name), sent["channel_id"], alert["ts"], QueueAction.RESUME, deliveries=deliveries
+    )
+    office.wait(lambda: len(office.heard(name)) == heard + deliveries, lambda: str(office.heard(name)))
+    return office.heard(name)[heard:]
+
+
+def test_the_button_on_the_alert_resumes_and_the_alert_says_so(office: Office) -> None:
+    card = office.add_task()
+    office.press("Amal", card, "claim")
+    office.type("Sue", "pause")
+    office.end_lease()
+    [told] = press_resume(office, "Sue", alert_of(office, ":octagonal_sign:"))
+    assert "*SUP* goes on" in told
+    office.sweep()
+    assert office.task()["state"] == "queued"
+    alert_of(office, "*Support* (SUP) was resumed by", office.id("Sue"))
+
+
+def test_a_button_that_arrives_twice_says_the_same_twice_and_acts_once(office: Office) -> None:
+    office.type("Sue", "pause")
+    first, second = press_resume(office, "Sue", alert_of(office, ":octagonal_sign:"), deliveries=2)
+    assert "*SUP* goes on" in first
+    assert "*SUP* goes on" in second
+    assert "This was answered before." in first + second
+    assert office.count("event", kind="resumed") == 1
+
+
+def test_the_button_of_a_clock_that_jumped_lets_leases_end_again_in_every_queue(office: Office) -> None:
+    office.make_queue(key="BIL")
+    office.execute("UPDATE dibs.clock SET stopped_since = clock_timestamp(), jump_seconds = 90, trip = 1")
+    office.execute(
+        "INSERT INTO dibs.outbox (queue_id, key, kind, recipient, payload, live) "
+        "SELECT id, 'clock_stopped:1:1:x', 'clock_stopped', :sue, CAST(:payload AS jsonb), true "
+        "FROM dibs.queue WHERE key = 'SUP'",
+        sue=office.id("Sue"),
+        payload=json.dumps({"why": "ahead", "seconds": 90, "needs_resume": True}),
+    )
+    [told] = press_resume(office, "Sue", alert_of(office, ":octagonal_sign:"))
+    assert "leases end again in every queue" in told
+    assert office.rows("SELECT stopped_since FROM dibs.clock") == [{"stopped_since": None}]
+    alert_of(office, "Leases end again", office.id("Sue"))
+
+
+@pytest.mark.parametrize("value", ["", "{}", '{"queue": 99}', '{"queue": "1"}', '{"queue": -1}', "[", "null"])
+def test_a_button_that_names_no_queue_changes_nothing(office: Office, value: str) -> None:
+    card = office.add_task()
+    office.type("Sue", "pause")
+    pressed = bodies.press(office, "Sue", card, "history", action_id=QueueAction.RESUME, value=value)
+    assert office.slack.send_raw(bodies.interaction(pressed)).status == 200
+    office.wait(lambda: office.heard("Sue"))
+    assert office.count("event", kind="resumed") == 0

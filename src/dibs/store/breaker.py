@@ -188,7 +188,8 @@ WITH member AS MATERIALIZED ({_SUPERVISOR}
     }, redrawn AS (
     UPDATE dibs.outbox o
     SET wanted = o.wanted + 1, next_try_at = least(o.next_try_at, j.clock),
-        payload = o.payload || jsonb_build_object('resumed_by', CAST(:actor AS text), 'over', j.clock)
+        payload = o.payload || jsonb_build_object(
+            'resumed_by', CAST(:actor AS text), 'resumed_at', j.clock, 'over', j.clock)
     FROM judged j
     WHERE o.live AND o.task_id IS NULL AND NOT j.refused AND o.payload -> 'over' IS NULL
       AND ((j.breaker AND o.kind = '{Notice.BREAKER_OPEN}' AND o.queue_id = j.queue_id)

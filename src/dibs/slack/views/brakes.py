@@ -6,8 +6,9 @@ from dibs.domain.brakes import Brake, Paused, Resumed
 from dibs.slack import text
 
 _LIFTED = {
-    Brake.BREAKER: "tasks whose lease has ended return to the queue again; those that waited return now",
-    Brake.CLOCK: "leases end again in every queue, now that you have said that the database's clock is right",
+    Brake.BREAKER: "tasks whose lease has ended return to the queue again; those that waited return "
+    "with the next sweep",
+    Brake.CLOCK: "leases end again in every queue, as soon as the database's clock agrees with Dibs' own",
     Brake.RELEASES: "tasks can be handed back again; a trial write has worked",
 }
 _STILL = {
