@@ -13,6 +13,7 @@ from typing import Protocol, assert_never
 from dibs.deadline import Deadline
 from dibs.domain.queue import Facts
 from dibs.service.queries import TaskQueries
+from dibs.service.steps import Passing, Step, unwatched
 from dibs.store import cards
 from dibs.store.guard import Guard
 
@@ -76,12 +77,15 @@ class CardSender(Protocol):
 
 
 class DeliveryService:
-    """Sends what is due. Safe in several threads and processes at once."""
+    """Sends what is due. Safe in several threads and processes at once. `passing` is told each step."""
 
-    def __init__(self, guard: Guard, queries: TaskQueries, sender: CardSender) -> None:
+    def __init__(
+        self, guard: Guard, queries: TaskQueries, sender: CardSender, *, passing: Passing = unwatched
+    ) -> None:
         self._guard = guard
         self._queries = queries
         self._sender = sender
+        self._passing = passing
         self._stopping = threading.Event()
 
     def stop(self) -> None:
@@ -123,14 +127,17 @@ class DeliveryService:
         taken = self._guard.run(cards.TAKE, sender, Deadline.after(STATEMENT_SECONDS))
         if not taken:
             return False
+        self._passing(Step.TAKEN)
         facts = self._queries.facts(task_id, deadline=Deadline.after(STATEMENT_SECONDS))
         if facts is None:
             return False
+        self._passing(Step.READ)
         message_ts, attempts = taken[0]["message_ts"], taken[0]["attempts"]
         deadline = Deadline.after(SEND_SECONDS)
         found: Delivered | MessageGone | TryLater = Delivered(message_ts) if message_ts else MessageGone()
         if message_ts is None and attempts > 1:
             found = self._sender.find(facts, taken[0]["tried_since"], deadline)
+            self._passing(Step.LOOKED)
         delivery: Delivered | GivenUp | TryLater
         if isinstance(found, TryLater):
             delivery = found
@@ -138,7 +145,10 @@ class DeliveryService:
             message_ts = found.message_ts if isinstance(found, Delivered) else None
             answer_url = answer_url if message_ts == pressed_ts else None
             delivery = self._update_or_post(facts, message_ts, answer_url, sender, deadline)
-        return self._note(facts, delivery, sender, attempts)
+        self._passing(Step.SENT)
+        more = self._note(facts, delivery, sender, attempts)
+        self._passing(Step.NOTED)
+        return more
 
     def _note(
         self, facts: Facts, delivery: Delivered | GivenUp | TryLater, sender: dict[str, object], attempts: int
@@ -190,6 +200,7 @@ class DeliveryService:
             if not isinstance(delivery, MessageGone):
                 return delivery
             self._guard.run_once(cards.GONE, sender, Deadline.after(STATEMENT_SECONDS))
+            self._passing(Step.GONE)
         posted = self._sender.post(facts, deadline)
         return TryLater() if isinstance(posted, MessageGone) else posted
 

@@ -15,6 +15,8 @@ class Step(StrEnum):
     """What it should show is known."""
     LOOKED = "looked"
     """A post that may have been lost was looked for."""
+    GONE = "gone"
+    """It is written down that the message was deleted that a card should have redrawn."""
     SENT = "sent"
     """Slack has answered."""
     NOTED = "noted"
