@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 
-from dibs import config, demonstration
+from dibs import audit_cli, config, demonstration
 from dibs.config import ConfigError, Settings
 from dibs.playground import SlackStandIn
 from dibs.store.embedded import EmbeddedPostgres, EmbeddedPostgresError
@@ -31,6 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Whatever is wrong with the settings, the database or Slack is told in one line.
     """
     asked = _parser().parse_args(arguments)
+    if asked.command == "audit":
+        return audit_cli.run(asked, os.environ)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     # That a run is skipped since the one before it still runs is told once, by Dibs' own scheduler.
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
@@ -147,6 +149,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="command")
     commands.add_parser("run", help="run the bot (the same as no command)")
     commands.add_parser("playground", help="try Dibs on this machine, without Slack")
+    audit_cli.add_to(commands)
     return parser
 
 

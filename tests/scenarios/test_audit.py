@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from datetime import UTC, datetime
 from typing import Any
@@ -280,3 +281,44 @@ def test_what_people_write_in_a_title_is_kept_as_they_typed_it(office: Office) -
     )
     office.type("Sue", f"add Ask <@{hana}> too")
     assert office.task(2)["title"] == "Ask @Hana too"
+
+
+@pytest.mark.parametrize(("button", "form"), [("audit_csv", "csv"), ("audit_jsonl", "jsonl")])
+def test_a_supervisor_gets_the_whole_selection_as_a_file(handed_back: Office, button: str, form: str) -> None:
+    office = handed_back
+    office.execute(FILL, actor=office.id("Bilal"), number=40)
+    page = audit(office, "Sue", "SUP-1")
+    assert buttons(page) == ["audit_older", "audit_csv", "audit_jsonl"]
+    office.slack.press(office.id("Sue"), office.channel.id, page["ts"], button)
+    office.hears("Sue", "The file is being made")
+    office.wait(lambda: office.slack.files(office.id("Sue")))
+    [file] = office.slack.files(office.id("Sue"))
+    assert file.name.startswith("audit-SUP-1-")
+    assert file.name.endswith(f".{form}")
+    written = (file.content or b"").decode("utf-8")
+    if form == "csv":
+        rows: list[dict[str, Any]] = list(csv.DictReader(written.removeprefix("\ufeff").splitlines()))
+    else:
+        rows = [json.loads(line) for line in written.splitlines()]
+    assert len(rows) == office.count("event", task_id=office.task()["id"])
+    [released] = [row for row in rows if row["kind"] == "released"]
+    assert released["handoff_note"] == "Call them on Monday"
+    assert released["comment"] == "The bank is closed"
+
+
+def test_a_file_is_for_supervisors_and_found_out_anew(handed_back: Office) -> None:
+    office = handed_back
+    assert buttons(audit(office, "Hana", "SUP-1")) == []
+    page = audit(office, "Sue", "SUP-1")
+    office.execute("UPDATE dibs.queue_member SET supervisor = false")
+    office.slack.press(office.id("Sue"), office.channel.id, page["ts"], "audit_csv")
+    office.hears("Sue", "Only a supervisor of the queue may export its records")
+    assert office.slack.files(office.id("Sue")) == []
+
+
+def test_a_file_that_slack_does_not_take_is_told(handed_back: Office) -> None:
+    office = handed_back
+    page = audit(office, "Sue", "queue")
+    office.slack.faults.fail_next("files.getUploadURLExternal", error="file_uploads_disabled")
+    office.slack.press(office.id("Sue"), office.channel.id, page["ts"], "audit_csv")
+    office.hears("Sue", "Slack did not take it: file_uploads_disabled", "dibs audit export")

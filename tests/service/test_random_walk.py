@@ -14,6 +14,7 @@ from dibs.domain.outcomes import Outcome
 from dibs.domain.task import ActionStatus, State, Task
 from dibs.service.sweep import SweepService
 from dibs.service.transitions import TransitionService
+from dibs.service.verify import Intact, Scope, VerifyService
 
 PEOPLE = [AMAL, BILAL, SUE, "U0STRANGER"]
 MAY_CLAIM = {AMAL, BILAL}
@@ -289,6 +290,8 @@ def test_any_walk_keeps_the_promises(
         before = now(desk, world.task)
         changed = step(world, who, offset)
         agree(world, changed=changed, before=before)
+    # Whatever was walked, every record of it still holds.
+    assert isinstance(VerifyService(desk.engine).verify(Scope(task_id=world.task.id)), Intact)
 
 
 def test_the_longest_way_round(desk: Desk, service: TransitionService) -> None:

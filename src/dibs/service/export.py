@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import IO, Any
+from typing import Any, Protocol
 
 from dibs.deadline import Deadline
 from dibs.domain.audit import OLDEST, Record, Selection
@@ -28,6 +28,8 @@ from dibs.store.guard import Guard
 _RECORDS_AT_A_TIME = 500
 _STATEMENT_SECONDS = 20.0
 
+# Some programs take these for the end of a line too; in JSON both ways of writing them are the same text.
+_LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 BYTE_ORDER_MARK = "\ufeff"
 
 # Spreadsheets pass over blanks and quotation marks before a formula, and take full-width signs for signs.
@@ -69,6 +71,13 @@ COLUMNS = (
 """What a record is written as. Where `actor` is empty, it was the sweep."""
 
 
+class Writable(Protocol):
+    """Where the records are written to."""
+
+    def write(self, text: str, /) -> object:
+        """Take the next piece."""
+
+
 class GivenUp(Exception):
     """The export was not finished, since whoever asked for it could not wait any longer."""
 
@@ -83,7 +92,7 @@ class ExportService:
         self,
         selections: Iterable[Selection],
         form: Form,
-        out: IO[str],
+        out: Writable,
         *,
         give_up: Callable[[], bool] = lambda: False,
     ) -> int:
@@ -105,7 +114,7 @@ class ExportService:
         else:
             for row in rows:
                 number += 1
-                out.write(json.dumps(row, ensure_ascii=False) + "\n")
+                out.write(json.dumps(row, ensure_ascii=False).translate(_LINE_ENDS) + "\n")
         return number
 
     def _all(self, selection: Selection, give_up: Callable[[], bool]) -> Iterator[Record]:

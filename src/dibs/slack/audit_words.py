@@ -18,7 +18,7 @@ _MENTION = re.compile(r"<@([A-Za-z0-9_.-]{1,64})(?:\|[^<>]*)?>")
 _TASK = re.compile(r"([A-Za-z][A-Za-z0-9]{1,9})-([1-9][0-9]{0,9})")
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9]{1,9}")
 _AGO = re.compile(r"([1-9][0-9]{0,4})([mhdw])")
-_DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T]+(\d{1,2}):(\d{2}))?")
+_DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ Tt]+(\d{1,2}):(\d{2}))?")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _DAYS_BACK = {"today": 0, "yesterday": 1}
 _LARGEST_NUMBER = 2**31 - 1
@@ -100,7 +100,7 @@ def _moment(words: str, zone: Callable[[], tzinfo], now: datetime) -> datetime |
         )
     if found := _AGO.fullmatch(words):
         return now - timedelta(**{_UNITS[found[2]]: int(found[1])})
-    if found := _DATE.fullmatch(words.upper()):
+    if found := _DATE.fullmatch(words):
         year, month, day, hour, minute = (int(part or 0) for part in found.groups())
         return datetime(year, month, day, hour, minute, tzinfo=zone()).astimezone(UTC)
     return None

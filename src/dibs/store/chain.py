@@ -42,6 +42,9 @@ _CARD = (
 _TIMES = frozenset({"at", "created_at"})
 _DIGESTS = frozenset({"content", "comment_digest", "note_digest"})
 
+ERASED = "[erased]"
+"""What stands for a text that was erased, where it may not be null; its digest stays, and the chain holds."""
+
 WORDS_OF_TASK = "CAST(jsonb_build_array(CAST({} AS text), CAST({} AS text)) AS text)"
 """The SQL of a task's title and details as one text, whose digest its first event holds."""
 

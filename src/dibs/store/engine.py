@@ -37,6 +37,8 @@ class Timeouts:
 PRESS = Timeouts(lock_ms=1_200, statement_ms=1_700, idle_in_transaction_ms=3_000)
 """Within the deadline of a press, so that the server has given up before Slack does."""
 BACKGROUND = Timeouts(lock_ms=3_000, statement_ms=15_000, idle_in_transaction_ms=15_000)
+UNHURRIED = Timeouts(lock_ms=10_000, statement_ms=0, idle_in_transaction_ms=0)
+"""For who sits before a command line, waits as long as it takes, and can end it."""
 
 POOL_WAIT_SECONDS = 0.4
 CONNECT_SECONDS = 2

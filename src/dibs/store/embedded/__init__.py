@@ -5,6 +5,7 @@ network, and nothing is left running when the bot is gone.
 """
 
 from dibs.store.embedded.errors import EmbeddedPostgresError
+from dibs.store.embedded.reach import reached
 from dibs.store.embedded.server import EmbeddedPostgres
 
-__all__ = ["EmbeddedPostgres", "EmbeddedPostgresError"]
+__all__ = ["EmbeddedPostgres", "EmbeddedPostgresError", "reached"]

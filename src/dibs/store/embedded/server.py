@@ -7,7 +7,7 @@ import re
 import sys
 import tempfile
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self
 from urllib.parse import quote, urlencode
@@ -22,7 +22,7 @@ from dibs.store.embedded.locks import FileLock
 from dibs.store.embedded.process import ServerProcess, launch_command
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from types import TracebackType
 
 DATABASE = "dibs"
@@ -109,6 +109,21 @@ class EmbeddedPostgres:
     def bin_dir(self) -> Path:
         """The folder of PostgreSQL's programs (psql, pg_dump, pgbench), as installed."""
         return installed_bin_dir()
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a database in `data_dir` already."""
+        return (self._cluster / "PG_VERSION").is_file()
+
+    @contextmanager
+    def address_of_running(self) -> Iterator[str]:
+        """The URI of the database whose server another process has started here, as `url` would be.
+
+        Raises EmbeddedPostgresError where the folder cannot be read.
+        """
+        password = cluster.password_in(self._data_dir / "postgres.password", create=False)
+        with ExitStack() as held, explained(f"The data folder {self._data_dir} cannot be used"):
+            yield self._address(self._short_socket_folder(held), password, DATABASE)
 
     def start(self) -> str:
         """Start the server, create what is missing, and return `url` when the database answers.
@@ -258,10 +273,9 @@ class EmbeddedPostgres:
 
     def _ensure_database(self, socket_folder: Path, password: str) -> str:
         """Create the database unless it is there, and return its address."""
-        where = urlencode({"host": str(socket_folder), "port": self._settings["port"]}, quote_via=quote)
-        server = f"postgresql://{cluster.SUPERUSER}:{quote(password, safe='')}@"
         try:
-            with psycopg.connect(f"{server}/postgres?{where}", autocommit=True) as connection:
+            maintenance = self._address(socket_folder, password, "postgres")
+            with psycopg.connect(maintenance, autocommit=True) as connection:
                 known = connection.execute(
                     "SELECT FROM pg_database WHERE datname = %s", (DATABASE,)
                 ).fetchone()
@@ -270,4 +284,8 @@ class EmbeddedPostgres:
         except psycopg.Error as error:
             reason = " ".join(str(error).split()).rstrip(".")
             raise EmbeddedPostgresError(f"Dibs' own PostgreSQL runs but refuses Dibs: {reason}.") from error
-        return f"{server}/{DATABASE}?{where}"
+        return self._address(socket_folder, password, DATABASE)
+
+    def _address(self, socket_folder: Path, password: str, database: str) -> str:
+        where = urlencode({"host": str(socket_folder), "port": self._settings["port"]}, quote_via=quote)
+        return f"postgresql://{cluster.SUPERUSER}:{quote(password, safe='')}@/{database}?{where}"
