@@ -55,11 +55,13 @@ class Furnishing(Looking):
         tz: str = "",
         is_restricted: bool = False,
         is_ultra_restricted: bool = False,
+        is_owner: bool = False,
+        is_app_user: bool = False,
     ) -> Person:
         """Add somebody; with another team_id, somebody of another workspace.
 
-        Somebody restricted is a guest, ultra-restricted one of a single channel. Without a time zone the
-        page shows times in the reader's own.
+        Somebody restricted is a guest, ultra-restricted one of a single channel. Owners are administrators
+        too. Without a time zone the page shows times in the reader's own.
         """
         with self.world.lock:
             person = Person(
@@ -71,6 +73,8 @@ class Furnishing(Looking):
                 deleted=deleted,
                 is_restricted=is_restricted or is_ultra_restricted,
                 is_ultra_restricted=is_ultra_restricted,
+                is_owner=is_owner,
+                is_app_user=is_app_user,
             )
             self.world.people[person.id] = person
             self.world.changed()

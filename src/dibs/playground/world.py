@@ -42,6 +42,8 @@ class Person:
     deleted: bool = False
     is_restricted: bool = False
     is_ultra_restricted: bool = False
+    is_owner: bool = False
+    is_app_user: bool = False
 
 
 @dataclass

@@ -56,12 +56,12 @@ def as_json(world: World, person: Person) -> Json:
         "tz": person.tz or "Etc/UTC",
         "tz_offset": int(offset.total_seconds()) if offset else 0,
         "profile": {"real_name": person.name, "display_name": person.name, "team": person.team_id},
-        "is_admin": False,
-        "is_owner": False,
+        "is_admin": person.is_owner,
+        "is_owner": person.is_owner,
         "is_restricted": person.is_restricted,
         "is_ultra_restricted": person.is_ultra_restricted,
         "is_bot": person.is_bot,
-        "is_app_user": False,
+        "is_app_user": person.is_app_user,
         "updated": int(world.clock.now()),
     }
     if person.team_id != world.team_id:
