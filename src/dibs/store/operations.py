@@ -5,6 +5,7 @@ Every operation is one statement with this shape, built from the table in `dibs.
     member   the actor's row in the queue, FOR SHARE, where the rule asks for membership
     locked   the task's row, FOR UPDATE: everything is judged on the row as it stands under the lock
     seen     the locked row with the database's clock, read after the wait for the lock
+    ruled    the same with what the queue allows, read after every wait
     judged   the first condition that does not hold, or nothing
     changed  the UPDATE of the task, if nothing stands in the way
     logged   the event, or the refusal's event
@@ -17,7 +18,9 @@ a start through after its lease had ended; hence the MATERIALIZED steps (design.
 
 A subquery sees the snapshot from before the wait. That is safe for external_action: whatever writes there
 adds 1 to the task's version, and a task whose version in the snapshot is not the locked row's is `stale`,
-even for a press that names the new version without having seen it. The UPDATE of the locked row has no
+even for a press that names the new version without having seen it. What the queue allows is read by
+`dibs.rules_of`, a volatile function, which has a snapshot of its own each time: a lock would let a press wait
+for whoever has the queue's row, and them for the press. The UPDATE of the locked row has no
 such condition: it would miss the row, while the event says that it was changed.
 """
 
@@ -63,9 +66,6 @@ _STALE: Condition = (
 )
 
 
-_OF_THE_QUEUE = "SELECT q.{} FROM dibs.queue q WHERE q.id = s.queue_id"
-
-
 def _who_and_when(rule: Rule) -> list[Condition]:
     """The conditions that the rule's row in the table stands for, in the order in which they are told."""
     conditions: list[Condition] = [(Refusal.ALREADY_DONE, f"s.state = '{State.DONE}'")]
@@ -81,7 +81,7 @@ def _who_and_when(rule: Rule) -> list[Condition]:
         case Who.SUPERVISOR:
             conditions += [
                 (Refusal.NOT_A_SUPERVISOR, "NOT coalesce(s.supervisor, false)"),
-                (Refusal.TURNED_OFF, f"NOT ({_OF_THE_QUEUE.format('supervisor_operations')})"),
+                (Refusal.TURNED_OFF, "NOT s.supervisor_operations"),
                 (Refusal.NOT_HELD, "s.owner_id IS NULL"),
                 _STALE,
             ]
@@ -177,8 +177,8 @@ def _compose(rule: Rule, *, member: str, locked: str, member_joins: str, conditi
     if held_since := _HELD_SINCE.get(rule.lease):
         assignments += [
             f"held_since = {held_since}",
-            f"""lease_until = least(j.clock + make_interval(secs => q.lease_seconds),
-                            {held_since} + make_interval(secs => q.longest_hold_seconds))""",
+            f"""lease_until = least(j.clock + make_interval(secs => j.lease_seconds),
+                            {held_since} + make_interval(secs => j.longest_hold_seconds))""",
         ]
     elif rule.target in (State.QUEUED, State.DONE):
         assignments += ["held_since = NULL", "lease_until = NULL"]
@@ -194,19 +194,22 @@ def _compose(rule: Rule, *, member: str, locked: str, member_joins: str, conditi
             if asks_member
             else "\n    FROM locked l\n)"
         ),
+        """ruled AS MATERIALIZED (
+    SELECT s.*, r.* FROM seen s CROSS JOIN LATERAL dibs.rules_of(s.queue_id) r
+)""",
         f"""judged AS MATERIALIZED (
     SELECT s.*, CASE
         {judged}
     END AS why
-    FROM seen s
+    FROM ruled s
 )""",
         _sealed(rule, special),
         f"""changed AS (
     UPDATE dibs.task t
     SET version = j.version + 1, head = j.hash,
         last_kind = '{rule.event}', last_actor = :actor, last_at = j.clock{settings}
-    FROM sealed j, dibs.queue q
-    WHERE t.id = j.id AND q.id = j.queue_id AND j.why IS NULL
+    FROM sealed j
+    WHERE t.id = j.id AND j.why IS NULL
     RETURNING t.*
 )""",
         f"""logged AS (

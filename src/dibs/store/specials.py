@@ -64,16 +64,13 @@ _USUAL_REASONS = f"ARRAY[{sql_list(Reason)}]"
 _RELEASE_ALLOWED: tuple[Condition, ...] = (
     (
         Refusal.RELEASES_PAUSED,
-        """EXISTS (SELECT FROM dibs.breaker b
-                 WHERE b.queue_id = s.queue_id AND b.releases_paused_since IS NOT NULL)
+        """s.releases_paused
            OR EXISTS (SELECT FROM dibs.task t
                       WHERE t.id = ANY(:paused_here) AND t.queue_id = s.queue_id)""",
     ),
     (
         Refusal.REASON_MISSING,
-        f"""CAST(:reason AS text) IS NULL OR :reason <> ALL(
-            SELECT unnest(coalesce(q.reasons, {_USUAL_REASONS}))
-            FROM dibs.queue q WHERE q.id = s.queue_id)""",
+        f"(:reason = ANY(coalesce(s.reasons, {_USUAL_REASONS}))) IS NOT TRUE",
     ),
     (Refusal.COMMENT_MISSING, f":reason = '{Reason.OTHER}' AND CAST(:comment AS text) IS NULL"),
 )
@@ -130,8 +127,7 @@ SPECIALS: dict[Operation, Special] = {
         conditions=(
             (
                 Refusal.HELD_TOO_LONG,
-                """s.lease_until >= s.held_since + make_interval(
-                    secs => (SELECT q.longest_hold_seconds FROM dibs.queue q WHERE q.id = s.queue_id))""",
+                "s.lease_until >= s.held_since + make_interval(secs => s.longest_hold_seconds)",
             ),
         ),
     ),

@@ -13,6 +13,20 @@ branch_labels = None
 depends_on = None
 
 STANDINGS = "'eligible', 'unverified', 'unknown', 'left', 'bot', 'other_workspace', 'deactivated'"
+RULES_OF = """
+CREATE FUNCTION dibs.rules_of(queue_id bigint)
+RETURNS TABLE (lease_seconds integer, longest_hold_seconds integer, reasons text[],
+               supervisor_operations boolean, releases_paused boolean)
+LANGUAGE plpgsql VOLATILE ROWS 1 AS $$
+BEGIN
+    RETURN QUERY
+    SELECT q.lease_seconds, q.longest_hold_seconds, q.reasons, q.supervisor_operations,
+           b.releases_paused_since IS NOT NULL
+    FROM dibs.queue q LEFT JOIN dibs.breaker b ON b.queue_id = q.id
+    WHERE q.id = rules_of.queue_id;
+END $$"""
+"""What a queue allows now; it is volatile, and so not bound to the snapshot of the statement that asks."""
+
 FORCED = "forced_by IS NOT NULL OR state_at_release = 'claimed' OR "
 
 
@@ -55,6 +69,7 @@ def upgrade() -> None:
     _records()
     _messages()
     _brakes()
+    op.execute(RULES_OF)
 
 
 def _queue_and_task() -> None:
