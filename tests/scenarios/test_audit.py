@@ -283,6 +283,18 @@ def test_what_people_write_in_a_title_is_kept_as_they_typed_it(office: Office) -
     assert office.task(2)["title"] == "Ask @Hana too"
 
 
+def test_what_happened_to_the_queue_itself_stands_among_the_rest(office: Office) -> None:
+    office.type("Sue", "settings")
+    assert office.submit("Sue", {"lease_minutes": "45"}).closed
+    office.type("Sue", "pause")
+    office.type("Amal", "resume")
+    office.type("Sue", "resume")
+    said = audit(office, "Hana", "queue")["text"]
+    order = ["let the queue go on", "tried to resume", "paused the return", "changed the queue's settings"]
+    assert sorted(order, key=said.index) == order
+    assert "Lease: 30 minutes → 45 minutes" in said
+
+
 @pytest.mark.parametrize(("button", "form"), [("audit_csv", "csv"), ("audit_jsonl", "jsonl")])
 def test_a_supervisor_gets_the_whole_selection_as_a_file(handed_back: Office, button: str, form: str) -> None:
     office = handed_back

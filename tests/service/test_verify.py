@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
@@ -385,3 +386,28 @@ def test_ten_presses_at_once_make_one_chain(
     intact = verified(engine)
     assert isinstance(intact, Intact)
     assert intact.events == 11
+
+
+def test_memory_stays_flat_however_much_is_verified(desk: Desk, engine: sa.Engine) -> None:
+    desk.execute("ALTER TABLE dibs.event DISABLE TRIGGER ALL")
+    small, large = desk.task(), desk.task()
+    fill = """
+        INSERT INTO dibs.event (queue_id, task_id, kind, version_before, version_after, op_id, why)
+        SELECT :queue, :task, 'claim_rejected', 1, 1, concat(CAST(:task AS text), '-', n), 'held'
+        FROM generate_series(1, CAST(:number AS int)) n"""
+    desk.execute("UPDATE dibs.task SET head = NULL")
+    desk.execute("UPDATE dibs.event SET hash = NULL")
+    for task, number in ((small, 3_000), (large, 30_000)):
+        desk.execute(fill, queue=desk.queue.id, task=task.id, number=number)
+
+    def peak(task: Task) -> int:
+        tracemalloc.start()
+        try:
+            found = VerifyService(engine).verify(Scope(task_id=task.id))
+            assert isinstance(found, Intact)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(small)
+    assert peak(large) < 1.5 * peak(small)

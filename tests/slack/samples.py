@@ -9,14 +9,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dibs.deadline import Deadline
+from dibs.domain.audit import Page, Record, ReleaseCard, Selection, Topic
 from dibs.domain.queue import Event, Facts, Handover, Note, Queue
-from dibs.domain.settings import UserGroup
+from dibs.domain.settings import SETTINGS_CHANGED, UserGroup
 from dibs.domain.task import ActionStatus, ExternalAction, Reason, State, Task
 from dibs.domain.transitions import RULES, EventKind
 from dibs.slack.payloads import Origin, metadata_of
-from dibs.slack.views import modals, settings
+from dibs.slack.views import audit, modals, settings
 from dibs.slack.views.card import Message, card
 from dibs.slack.views.history import history
+from dibs.store.queue_events import QueueEvent
 
 AT = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 QUEUE = Queue(1, "T0TEST", "SUP", "Support", "C0SUPPORT", 1800)
@@ -142,6 +144,27 @@ def all_modals(words: str = "refund 20 EUR", actions: int = 2) -> Iterator[dict[
     yield settings.settings(queue, [f"U0{n}" for n in range(50)], metadata, groups=groups)
     for more in (False, True):
         yield history(task(title=words), events(words)[:40], more=more)
+
+
+def pages_of_records(words: str) -> Iterator[Message]:
+    """Pages of everything that can be recorded, of each topic, with and without buttons beside them."""
+    card = ReleaseCard("U0AMAL", State.STARTED, 1, 2, Reason.OTHER, words, words, "unknown", "U0SUE")
+    known = [
+        Record(number, "SUP", 12, words, "op", event, card if event.kind == EventKind.RELEASED else None)
+        for number, event in enumerate(events(words), 1)
+    ]
+    for kind in (SETTINGS_CHANGED, *QueueEvent):
+        detail = {"name": {"old": words, "new": words}} if kind == SETTINGS_CHANGED else None
+        why = "not_a_supervisor" if kind.endswith("_rejected") else None
+        known.append(
+            Record(99, "SUP", None, None, "op", Event(kind, None, AT, None, None, None, why, detail, None))
+        )
+    for topic, beside in itertools.product(Topic, (False, True)):
+        selection = Selection(topic, (1,), "U0AMAL" if topic is Topic.PERSON else 1, AT if beside else None)
+        for start in range(0, len(known), 10):
+            shown = Page(tuple(known[start : start + 10]), older=beside, newer=beside)
+            yield audit.page(shown, selection, name="SUP", title=words, export=beside, upwards=start > 0)
+        yield audit.page(Page((), older=False, newer=False), selection, name="SUP", title=words, export=True)
 
 
 def elements_of(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:

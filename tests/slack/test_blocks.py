@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.slack.samples import AT, action, all_modals, cards_in_every_state, facts, task
+from tests.slack.samples import AT, action, all_modals, cards_in_every_state, facts, pages_of_records, task
 
 from dibs.domain.task import ActionStatus, State
 from dibs.playground.blockkit import check_blocks, check_view
@@ -133,6 +133,20 @@ def test_lists_with_extreme_facts(title: str, number: int) -> None:
         _assert_only_our_own_marks(said)
 
 
+@few
+@given(words=extreme)
+def test_pages_of_records_with_extreme_facts(words: str) -> None:
+    for message in pages_of_records(words):
+        assert _faults_of_message(message) == []
+        for said in [message.text, *_mrkdwn(message.blocks)]:
+            _assert_only_our_own_marks(said)
+
+
+def test_a_page_of_records_says_in_its_text_all_that_it_shows() -> None:
+    for message in pages_of_records("refund 20 EUR"):
+        assert all(said in message.text for said in _mrkdwn(message.blocks))
+
+
 @pytest.fixture(scope="module")
 def checker() -> Any:  # noqa: ANN401 - a module that is loaded by its path
     """Another's check of Slack's published limits, where it lies beside this repository."""
@@ -160,6 +174,7 @@ def test_another_check_of_the_limits_finds_no_fault_in_cards(checker: Any) -> No
             words=words,
         )
         assert check(card(extreme_facts).as_payload()) == []
+        assert [fault for page in pages_of_records(words) for fault in check(page.as_payload())] == []
         assert check(task_list("x", [task(title=words)] * 40, empty="").as_payload()) == []
 
 

@@ -6,10 +6,10 @@ import inspect
 import json
 from typing import Any
 
-from tests.slack.samples import all_modals, cards_in_every_state, elements_of
+from tests.slack.samples import all_modals, cards_in_every_state, elements_of, pages_of_records
 
-from dibs.slack.ids import ANSWER_PREFIX, Action, Field, View
-from dibs.slack.listeners import actions, commands, settings, views
+from dibs.slack.ids import ANSWER_PREFIX, Action, Audit, Field, View
+from dibs.slack.listeners import actions, audit, commands, settings, views
 from dibs.slack.listeners.actions import HANDLERS as PRESSES
 from dibs.slack.listeners.views import HANDLERS as FORMS
 
@@ -46,10 +46,25 @@ def test_every_input_is_rendered_and_read() -> None:
 
 
 def test_modules_that_listen_name_no_id_in_words() -> None:
-    ids: set[str] = {*Action}
-    for module in (actions, commands, settings, views):
+    ids: set[str] = {*Action, *Audit}
+    for module in (actions, audit, commands, settings, views):
         source = inspect.getsource(module)
         assert not [found for found in ids if f'"{found}"' in source]
+
+
+def test_every_button_below_a_page_of_records_is_handled_and_says_how_to_go_on() -> None:
+    rendered = {
+        element["action_id"]: json.loads(element["value"])
+        for message in pages_of_records("refund 20 EUR")
+        for element in elements_of(message.blocks)
+    }
+    assert rendered.keys() == set(Audit)
+    source = inspect.getsource(audit)
+    for known in Audit:
+        # Older is what is left when the others are told apart.
+        assert f"Audit.{known.name}" in source or known is Audit.OLDER
+        assert len(json.dumps(rendered[known])) < 300
+    assert rendered[Audit.OLDER].keys() >= {"at", "id"}
 
 
 def test_a_button_carries_its_task_and_version() -> None:

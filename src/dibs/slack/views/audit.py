@@ -24,8 +24,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 NOTHING = "Nothing was recorded."
-LONG = "Times are in your own time zone. A long text is cut here and stands whole in the files below."
-SHORT = "Times are in your own time zone. A long text is cut here; a supervisor can export it whole."
+_TIMES = "Times are in your own time zone."
+LONG = f"{_TIMES} A long text is cut here and stands whole in the files that the buttons send you."
+SHORT = f"{_TIMES} A long text is cut here; a supervisor can export it whole."
 
 
 def page(
