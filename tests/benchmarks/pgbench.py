@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from tests.benchmarks.database import AMAL, Stock
 from tests.benchmarks.figures import Run
 
 from dibs.domain.transitions import Operation
-from dibs.store.engine import PRESS, conninfo
+from dibs.store.engine import PRESS, conninfo, settings_of
 from dibs.store.operations import conditional_write
 
 # SQLAlchemy and pgbench write parameters alike, as :name. What is not set here is null, such as :detail.
@@ -53,10 +54,18 @@ def claim_once_each(
             *("--client", clients, "--jobs", min(clients, 2), "--transactions", each, "--file", script),
             *(f"--define={name}={value}" for name, value in variables.items()),
             *([f"--rate={per_second}"] if per_second else []),
-            conninfo(stock.url, PRESS, name="pgbench"),
+            conninfo(stock.url, name="pgbench"),
         ]
+        options = " ".join(
+            f"-c {name}={value.replace(' ', chr(92) + ' ')}" for name, value in settings_of(PRESS).items()
+        )
         done = subprocess.run(  # noqa: S603 - PostgreSQL's own program, without a shell
-            [str(part) for part in command], cwd=folder, capture_output=True, text=True, check=False
+            [str(part) for part in command],
+            cwd=folder,
+            env={**os.environ, "PGOPTIONS": options},
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
         lines = [

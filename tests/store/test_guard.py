@@ -161,6 +161,32 @@ def test_two_frozen_hosts_are_told_in_time(desk: Desk, proxy: Proxy, database_ur
         engine.dispose()
 
 
+def test_a_first_host_that_answers_nothing_costs_its_time_out_once(
+    desk: Desk, proxy: Proxy, database_url: str
+) -> None:
+    """After a failover the dead machine still stands first in the address."""
+    with proxy_before(database_url) as dead:
+        url = proxy.url.replace("127.0.0.1", "127.0.0.1%2C127.0.0.1").replace(
+            f"port={proxy.port}", f"port={dead.port}%2C{proxy.port}"
+        )
+        engine = make_engine(url, PRESS, pool_size=16)
+        guard = Guard(engine)
+        dead.freeze()
+        guard.open_connections(1)
+        engine.dispose()
+        service = TransitionService(engine, guard=guard)
+        tasks = [desk.task() for _ in range(8)]
+        # Less than the time-out, which every press would have to wait for first.
+        outcomes = together(
+            [
+                lambda task=task: service.claim(task.id, AMAL, 1, deadline=Deadline.after(1.5))  # type: ignore[misc]
+                for task in tasks
+            ]
+        )
+        assert [outcome.verdict for outcome in outcomes] == [Verdict.CHANGED] * len(tasks)
+        engine.dispose()
+
+
 def test_a_press_that_arrived_long_ago_is_not_begun(desk: Desk, service: TransitionService) -> None:
     task = desk.task()
     late = Deadline.after(since=time.monotonic() - 2.35)

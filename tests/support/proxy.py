@@ -1,7 +1,8 @@
 """A TCP proxy before PostgreSQL that freezes, cuts, and loses requests and answers when it is told to.
 
 It knows one thing of the protocol: a connection is ready for statements once the server has said so, and
-a statement's answer is whole when the server says it again. So a fault never hits a log-in.
+a statement's answer is whole when the server says it again. A fault never hits a log-in, of which the
+first statement is a part: it gives the session Dibs' settings.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class _Link:
         self._proxy = proxy
         self._client = client
         self._server = server
-        self._ready = False
+        self._steps_of_log_in = 2
         self._loses_answer = False
         self._late: bytes | None = None
         self._answered = threading.Event()
@@ -76,7 +77,7 @@ class _Link:
         with contextlib.suppress(OSError):
             while data := self._client.recv(1 << 16):
                 self._proxy.wait_while_frozen()
-                fault = self._proxy.next_fault() if self._ready else None
+                fault = self._proxy.next_fault() if not self._steps_of_log_in else None
                 if fault is Fault.REQUEST_LOST:
                     self.cut()
                     return
@@ -96,7 +97,7 @@ class _Link:
                 tail = (tail + data)[-len(_READY) :]
                 whole = tail == _READY
                 if whole:
-                    self._ready = True
+                    self._steps_of_log_in = max(self._steps_of_log_in - 1, 0)
                     self._answered.set()
                 if not self._loses_answer:
                     with contextlib.suppress(OSError):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 import sqlalchemy as sa
@@ -44,12 +47,31 @@ POOL_WAIT_SECONDS = 0.4
 CONNECT_SECONDS = 2
 """For each host; psycopg takes no less."""
 
+_SET: LiteralString = (
+    "SELECT set_config(s.name, s.value, false) FROM unnest(%s::text[], %s::text[]) s (name, value)"
+)
+
+_TAKES_NO_WRITES = "session is read-only"
+"""What libpq says, in no other language, of a server that is no primary."""
+
 connect_by: ContextVar[Deadline | None] = ContextVar("connect_by", default=None)
 """Until when a connection that is opened here must stand, however many hosts are tried for it."""
 
 
-def conninfo(url: str, timeouts: Timeouts, *, name: str) -> str:
-    """The libpq connection string for `url` with Dibs' settings added; the person's own options stay.
+def settings_of(timeouts: Timeouts) -> dict[str, str]:
+    """What each session of Dibs is set to."""
+    return {
+        "lock_timeout": str(timeouts.lock_ms),
+        "statement_timeout": str(timeouts.statement_ms),
+        "idle_in_transaction_session_timeout": str(timeouts.idle_in_transaction_ms),
+        "default_transaction_isolation": "read committed",
+        # Every statement finds its rows by key, so one plan serves all values and is made once.
+        "plan_cache_mode": "force_generic_plan",
+    }
+
+
+def conninfo(url: str, *, name: str) -> str:
+    """The libpq connection string for `url` with Dibs' parameters added; the person's own stay.
 
     Raises DatabaseUnusable where `url` is no libpq URI.
     """
@@ -61,15 +83,6 @@ def conninfo(url: str, timeouts: Timeouts, *, name: str) -> str:
             "DATABASE_URL is not a PostgreSQL address. It looks like "
             "postgresql://user:password@host:5432/database (with a % in the password written as %25)."
         ) from None
-    settings = {
-        "lock_timeout": timeouts.lock_ms,
-        "statement_timeout": timeouts.statement_ms,
-        "idle_in_transaction_session_timeout": timeouts.idle_in_transaction_ms,
-        "default_transaction_isolation": r"read\ committed",
-        # Every statement finds its rows by key, so one plan serves all values and is made once.
-        "plan_cache_mode": "force_generic_plan",
-    }
-    options = " ".join(f"-c {setting}={value}" for setting, value in settings.items())
     ours = {
         "application_name": name,
         "connect_timeout": CONNECT_SECONDS,
@@ -78,8 +91,72 @@ def conninfo(url: str, timeouts: Timeouts, *, name: str) -> str:
         "keepalives_interval": 10,
         "keepalives_count": 3,
     }
-    merged: dict[str, Any] = {**ours, **given, "options": f"{given.get('options') or ''} {options}".strip()}
+    merged: dict[str, Any] = {**ours, **given}
     return make_conninfo("", **{key: value for key, value in merged.items() if value is not None})
+
+
+class _Way:
+    """The way to the primary: opens connections, first to the host that was the primary last.
+
+    A host that answers nothing costs its whole time-out; after a failover that would be nearly all of the
+    time that each press has, for as long as the machine is down.
+    """
+
+    def __init__(self, address: str, settings: Mapping[str, str]) -> None:
+        self._address = address
+        self._settings = settings
+
+    def open(self) -> psycopg.Connection:
+        connection = psycopg.connect(self._address, autocommit=True)
+        self._address = _first(self._address, connection.info)
+        # By a statement, since poolers refuse settings in the start packet, or drop them without a word.
+        with _hung_up_on(connection, CONNECT_SECONDS):
+            names, values = list(self._settings), list(self._settings.values())
+            connection.execute(_SET, (names, values))
+        return connection
+
+
+def _first(address: str, found: psycopg.ConnectionInfo) -> str:
+    """The same address with the host that was found to be the primary before the others."""
+    parameters = conninfo_to_dict(address)
+    lists = {
+        key: str(parameters[key]).split(",") for key in ("host", "hostaddr", "port") if parameters.get(key)
+    }
+    number = max((len(values) for values in lists.values()), default=1)
+    ports = lists.get("port", ["5432"])
+    hosts = lists.get("host") or lists.get("hostaddr") or [""]
+    for place in range(1, number):
+        port = ports[place % len(ports)] or "5432"
+        if (hosts[place % len(hosts)], port) == (found.host, str(found.port)):
+            turned = {
+                key: ",".join([values[place], *values[:place], *values[place + 1 :]])
+                for key, values in lists.items()
+                if len(values) == number
+            }
+            return make_conninfo(address, **turned)
+    return address
+
+
+@contextlib.contextmanager
+def _hung_up_on(connection: psycopg.Connection, seconds: float) -> Iterator[None]:
+    """Close the connection if what is done with it fails, or takes longer than this."""
+    ends = threading.Timer(seconds, hang_up, [connection.fileno()])
+    ends.daemon = True
+    ends.start()
+    try:
+        yield
+    except psycopg.Error:
+        connection.close()
+        raise
+    finally:
+        ends.cancel()
+
+
+def hang_up(descriptor: int) -> None:
+    """End the conversation on a socket, so that whoever waits for an answer there waits no more."""
+    # A duplicate, so that closing our object leaves the connection's own descriptor to its owner.
+    with contextlib.suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as connected:
+        connected.shutdown(socket.SHUT_RDWR)
 
 
 def make_engine(url: str, timeouts: Timeouts, *, pool_size: int, name: str = "dibs") -> sa.Engine:
@@ -87,13 +164,11 @@ def make_engine(url: str, timeouts: Timeouts, *, pool_size: int, name: str = "di
 
     Raises DatabaseUnusable where `url` is no libpq URI.
     """
-    address = conninfo(url, timeouts, name=name)
+    way = _Way(conninfo(url, name=name), settings_of(timeouts))
 
     def connect() -> psycopg.Connection:
         deadline = connect_by.get()
-        if deadline is None:
-            return psycopg.connect(address, autocommit=True)
-        return _within(deadline, lambda: psycopg.connect(address, autocommit=True))
+        return way.open() if deadline is None else _within(deadline, way.open)
 
     return sa.create_engine(
         "postgresql+psycopg://",
@@ -142,6 +217,11 @@ def check_reachable(engine: sa.Engine) -> None:
     except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
         cause = getattr(error, "orig", None) or error
         said = " ".join(str(cause).split())
+        if _TAKES_NO_WRITES in said:
+            raise DatabaseUnusable(
+                "The database at DATABASE_URL takes no writes: it is a standby, or set to be read-only. Dibs "
+                "decides on the primary only: name the primary in DATABASE_URL, or all hosts that may be it."
+            ) from error
         raise DatabaseUnusable(
             f"The database at DATABASE_URL could not be reached: {said}. "
             "Check the address, the password and that the server is running."
