@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from tests.support.bot import Office, open_office
 from tests.support.embedded import on_linux
-from tests.support.replicas import Pair, pair_of_servers
+from tests.support.replicas import Pair, address, pair_of_servers
 
 from dibs.playground import Result
+from dibs.store.engine import PRESS, DatabaseUnusable, check_reachable, make_engine
 
 pytestmark = on_linux
 
@@ -192,3 +193,52 @@ def test_presses_around_a_failover_are_answered_in_time_and_what_was_told_is_wha
         _never_two_owners(office, number)
     for number, card in enumerate(shift.cards, start=1):
         _ends_right(office, number, card)
+
+
+def test_what_only_the_dying_primary_had_was_never_told_as_done(office: Office, pair: Pair) -> None:
+    """The server commits first and waits for its standby then; told to wait no longer, it answers "done"."""
+    card = office.add_task()
+    office.wait(lambda: office.rows("SELECT FROM dibs.card WHERE shown_version = 1"))
+    pair.standby.kill()
+    results = [office.press("Amal", card, "claim")]
+    assert office.hears("Amal", "") == UNKNOWN
+    # Nobody else waits for a standby that is not there.
+    results += [office.press(name, card, "claim") for name in PEOPLE[1:]]
+    assert max(result.seconds for result in results) < 3
+    assert max(result.seconds for result in results[1:]) < 1
+    for name in PEOPLE[1:]:
+        assert office.hears(name, "").startswith(AWAY)
+    office.bot.outgoing.settle_once()
+    assert office.heard("Amal") == [UNKNOWN]
+
+    pair.primary.kill()
+    office.engine.dispose()
+    pair.standby.start()
+    pair.fail_over()
+    told = office.hears("Amal", "Your press did not go through, and nothing changed.")
+    assert office.heard("Amal") == [UNKNOWN, told]
+    assert office.task()["state"] == "queued"
+    assert office.kinds() == ["created", "claim_rejected"]
+    office.press("Bilal", card, "claim")
+    office.hears("Bilal", "*SUP-1* is yours until")
+
+
+def test_what_the_standby_gets_after_all_went_through(office: Office, pair: Pair) -> None:
+    card = office.add_task()
+    office.wait(lambda: office.rows("SELECT FROM dibs.card WHERE shown_version = 1"))
+    pair.standby.kill()
+    office.press("Amal", card, "claim")
+    assert office.hears("Amal", "") == UNKNOWN
+    pair.standby.start()
+    office.hears("Amal", "Your press went through after all. *SUP-1* is yours until")
+    assert office.kinds() == ["created", "claimed"]
+
+
+def test_a_standby_decides_nothing(pair: Pair) -> None:
+    engine = make_engine(address([pair.standby]), PRESS, pool_size=1)
+    with pytest.raises(DatabaseUnusable, match=r"takes no writes: it is a standby.* name the primary"):
+        check_reachable(engine)
+    pair.primary.kill()
+    pair.fail_over()
+    check_reachable(engine)
+    engine.dispose()

@@ -7,14 +7,15 @@ Three things together keep every press under Slack's 3 seconds (design.md, secti
   that answers nothing at all, since a client that only stops waiting still hangs in its clean-up;
 - after one hang further presses are told so at once, until a probe has worked again; otherwise fifty
   presses on a few threads queue up behind each other past the 3 seconds.
+
+Where the primary waits for a standby (synchronous_standby_names), what no standby has confirmed in time is
+told as not confirmed, and is no change until one does.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
-import os
-import socket
 import threading
 import time
 import weakref
@@ -26,7 +27,7 @@ import sqlalchemy as sa
 
 from dibs.deadline import Deadline
 from dibs.domain.errors import AlreadyDone, Busy, Lost, NothingSent, Refused
-from dibs.store.engine import connect_by
+from dibs.store.engine import connect_by, hang_up
 from dibs.store.errors import sorted_out
 
 _log = logging.getLogger(__name__)
@@ -36,6 +37,10 @@ _IDLE_SECONDS = 2.0
 _CANCEL_AHEAD_SECONDS = 0.35
 _PROBE_EVERY_SECONDS = 0.25
 _PROBE_SECONDS = 1.0
+_PROBE = sa.text("SELECT pg_logical_emit_message(true, 'dibs', 'probe')")
+"""A write that nobody sees, which is confirmed like any other."""
+_WAITS_FOR_STANDBYS = "SyncRepWaitForLSN"
+"""The server's function that warns where it was told to wait no longer; its words are in many languages."""
 _ENOUGH_TO_BEGIN_SECONDS = 0.45
 _ENOUGH_TO_TRY_AGAIN_SECONDS = 0.6
 
@@ -128,6 +133,11 @@ class Guard:
                 connection.invalidate(error)
                 # What was carried out and only cannot be read was not refused.
                 raise Lost(str(error)) from error
+            else:
+                hung = watch.unreplicated
+                if hung:
+                    # A failover now would lose it, and a later answer of a standby makes it good.
+                    raise Lost("the standbys have not confirmed it")
             finally:
                 if hung:
                     self._went_away()
@@ -184,16 +194,16 @@ class Guard:
             callback()
 
     def probe(self) -> bool:
-        """Whether the database answers now, within a second."""
+        """Whether the database writes now, and its standbys confirm it where they should, within a second."""
         try:
             with self._engine.connect() as connection:
-                with self._watchdog.watching(connection, Deadline.after(_PROBE_SECONDS)):
+                with self._watchdog.watching(connection, Deadline.after(_PROBE_SECONDS)) as watch:
                     try:
-                        connection.execute(sa.text("SELECT 1"))
+                        connection.execute(_PROBE)
                     except sa.exc.DBAPIError as error:
                         connection.invalidate(error)
                         return False
-                return True
+                return not watch.unreplicated
         except (sa.exc.DBAPIError, sa.exc.TimeoutError):
             return False
 
@@ -234,6 +244,14 @@ class _Watch:
         self.deadline = deadline
         self.cancelled = False
         self.fired = False
+        self.unreplicated = False
+        """Whether the server answered that it has it, while the standbys that it waits for had not."""
+
+    def hear(self, said: psycopg.errors.Diagnostic) -> None:
+        # A server that is asked to cancel while it waits for its standbys has committed already. It says so
+        # in a warning, and then answers as if all were well.
+        if said.source_function == _WAITS_FOR_STANDBYS:
+            self.unreplicated = True
 
     def look(self, now: float) -> None:
         if not self.cancelled and now >= self.deadline.at - _CANCEL_AHEAD_SECONDS:
@@ -249,9 +267,7 @@ class _Watch:
 
     def fire(self) -> None:
         self.fired = True
-        # A duplicate, so that closing our object leaves the connection's own descriptor to its owner.
-        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(self.descriptor)) as connected:
-            connected.shutdown(socket.SHUT_RDWR)
+        hang_up(self.descriptor)
 
 
 class _Watchdog:
@@ -270,6 +286,7 @@ class _Watchdog:
     @contextlib.contextmanager
     def watching(self, connection: sa.Connection, deadline: Deadline) -> Iterator[_Watch]:
         watch = _Watch(cast(psycopg.Connection, connection.connection.driver_connection), deadline)
+        watch.connection.add_notice_handler(watch.hear)
         with self._lock:
             self._watches.add(watch)
             if not self._running:
@@ -278,6 +295,7 @@ class _Watchdog:
         try:
             yield watch
         finally:
+            watch.connection.remove_notice_handler(watch.hear)
             with self._lock:
                 self._watches.discard(watch)
 
