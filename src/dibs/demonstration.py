@@ -26,6 +26,7 @@ _COMMANDS = (
     ("/queue help", "shows what else there is"),
 )
 _LEASE_SECONDS = 10 * 60
+_ALERTS = "support-alerts"
 _END_LEASES = "Let the leases end now"
 _TOUR = (
     Step(
@@ -53,8 +54,16 @@ _TOUR = (
         lever=_END_LEASES,
     ),
     Step(
+        title="Hear of it",
+        do=f"Choose #{_ALERTS} above the messages in one pane, and press History on the alert.",
+        see="Supervisors are told once, with who had the task and what was recorded, and never with what the "
+        "customer wrote. The alert is drawn anew when somebody has checked.",
+        where=Where.MODAL,
+        words=("History of",),
+    ),
+    Step(
         title="Check before repeating",
-        do="Claim the same task again and press Start. Say what you found, and confirm.",
+        do="Back in #support, claim the same task again and press Start. Say what you found, and confirm.",
         see="Started work may have had an effect outside, so a person looks first. Dibs repeats nothing.",
         where=Where.PRESS,
         words=("Submit Check",),
@@ -68,10 +77,10 @@ _TOUR = (
     ),
     Step(
         title="See the record",
-        do="Press History on the card.",
+        do="Type /audit SUP-1 below the messages, or the number of the task that you used.",
         see="Everything that happened is there, with who and when; so are the presses that changed nothing.",
-        where=Where.MODAL,
-        words=("History of",),
+        where=Where.PRIVATE,
+        words=("Audit of",),
     ),
 )
 
@@ -86,7 +95,9 @@ def set_the_scene(slack: SlackStandIn, bot: Bot) -> None:
     slack.rate_limits = True
     slack.commands = list(_COMMANDS)
     people = [slack.add_person(name) for name in _PEOPLE]
-    channel = slack.add_channel("support", members=[person.id for person in people])
+    everybody = [person.id for person in people]
+    channel = slack.add_channel("support", members=everybody)
+    alerts = slack.add_channel(_ALERTS, members=everybody)
     supervisor = people[-1].id
     new = NewQueue(
         workspace=slack.team_id,
@@ -99,7 +110,7 @@ def set_the_scene(slack: SlackStandIn, bot: Bot) -> None:
     queue = bot.queues.by_key(slack.team_id, _KEY) or bot.queues.create(new)
     if queue is None:
         raise LookupError("the playground's queue was made and taken away again")
-    bot.delivery.post_again(queue.id, channel.id)
+    bot.delivery.post_again(queue.id, channel.id, alert_channel=alerts.id)
     waiting = [task for task in bot.queries.unfinished([queue.id], most=100) if task.state is State.QUEUED]
     for title, details in _TASKS if not waiting else ():
         bot.queues.add_task(queue.id, title, supervisor, details=details, op_id=f"scene:{uuid.uuid4()}")
@@ -120,6 +131,7 @@ def _end_leases(bot: Bot, queue_id: int) -> str:
         ended = bot.sweep.end_leases(queue_id)
         bot.sweep.sweep_once()
         bot.delivery.deliver_once()
+        bot.notices.deliver_once()
     except StoreError as error:
         raise RuntimeError(f"the database did not do it: {error}") from error
     return "" if ended else "Nobody has a task, so there was no lease that could end. Claim one first."

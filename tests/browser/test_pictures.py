@@ -72,7 +72,7 @@ def test_the_release_form(page: Page, take: Take) -> None:
     _button(page, "left", "start").click()
     _button(page, "left", "release").click()
     form = page.locator("[data-view]")
-    form.get_by_label("Why do you hand it back?").select_option(label="My shift is ending")
+    form.get_by_label("Why does it go back?").select_option(label="My shift is ending")
     form.get_by_label("Handoff note").fill("The bank did not answer. Look there before you send it again.")
     form.get_by_label("I don't know").check()
     take("release", form)

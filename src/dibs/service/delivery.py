@@ -101,9 +101,12 @@ class DeliveryService:
             self.refresh(row["task_id"])
         return len(due)
 
-    def post_again(self, queue_id: int, channel_id: str) -> None:
-        """Show a queue in this channel from now on, and post the cards of its unfinished tasks there."""
-        values = {"queue_id": queue_id, "channel_id": channel_id}
+    def post_again(self, queue_id: int, channel_id: str, *, alert_channel: str | None) -> None:
+        """Show a queue in this channel from now on, and post the cards of its unfinished tasks there.
+
+        Its alerts go to `alert_channel`, or else to the supervisors; those that were sent stay as they are.
+        """
+        values = {"queue_id": queue_id, "channel_id": channel_id, "alert_channel": alert_channel}
         self._guard.run(cards.POST_AGAIN, values, Deadline.after(STATEMENT_SECONDS))
 
     def take_up_again(self, channel_id: str) -> None:

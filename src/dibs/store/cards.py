@@ -102,11 +102,16 @@ ORDER BY next_try_at, task_id LIMIT :most"""
 POST_AGAIN = sa.text(
     """
 WITH moved AS (
-    UPDATE dibs.queue SET channel_id = :channel_id, members_read_at = NULL, members_tried_at = NULL
+    UPDATE dibs.queue
+    SET channel_id = :channel_id, alert_channel = :alert_channel,
+        members_read_at = NULL, members_tried_at = NULL
     WHERE id = :queue_id
 ), locked AS MATERIALIZED (
     SELECT c.task_id FROM dibs.card c JOIN dibs.task t ON t.id = c.task_id
     WHERE t.queue_id = :queue_id AND t.state <> 'done' ORDER BY c.task_id FOR UPDATE OF c
+), left_behind AS (
+    UPDATE dibs.outbox SET live = false, wanted = shown
+    WHERE queue_id = :queue_id AND (live OR shown < wanted)
 )
 UPDATE dibs.card c
 SET message_ts = NULL, shown_version = 0, attempts = 0, sender = NULL, sender_until = NULL,
