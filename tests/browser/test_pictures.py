@@ -60,6 +60,8 @@ def test_the_race_and_the_refusal(page: Page, office: Office, take: Take) -> Non
     _button(page, "left", "claim").click()
     _button(page, "right", "claim").click()
     expect(page.locator("[data-ephemeral]")).to_have_count(2)
+    expect(_button(page, "left", "start")).to_be_visible()
+    expect(_button(page, "right", "start")).to_be_visible()
     page.mouse.move(0, 0)
     take("race", page)
     loser = "right" if office.name_of(office.task()["owner_id"]) == "Amal" else "left"
@@ -76,3 +78,22 @@ def test_the_release_form(page: Page, take: Take) -> None:
     form.get_by_label("Handoff note").fill("The bank did not answer. Look there before you send it again.")
     form.get_by_label("I don't know").check()
     take("release", form)
+
+
+def test_the_alert(page: Page, office: Office, take: Take) -> None:
+    page.set_viewport_size({"width": 1100, "height": 530})
+    _button(page, "left", "claim").click()
+    _button(page, "left", "start").click()
+    _button(page, "left", "record_action").click()
+    form = page.locator("[data-view]")
+    form.get_by_label("What are you about to do outside?").fill("Refund 20 EUR for order 1001")
+    form.get_by_role("button", name="Record").click()
+    expect(form).to_have_count(0)
+    office.end_lease()
+    office.sweep()
+    office.bot.notices.deliver_once()
+    right = page.locator("[data-pane=right]")
+    right.locator("[data-select=person]").select_option(label="Sue")
+    right.locator("[data-select=channel]").select_option(label="● Dibs (direct message)")
+    expect(right.locator("[data-action-id=task_check]")).to_be_visible()
+    take("alert", right)
