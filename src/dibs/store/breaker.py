@@ -185,16 +185,20 @@ WITH member AS MATERIALIZED ({_SUPERVISOR}
             why=_NOT_A_SUPERVISOR,
             where="x.refused",
         ).strip()
-    }, redrawn AS (
+    }, alerts AS MATERIALIZED (
+    SELECT o.id FROM judged j JOIN dibs.outbox o
+        ON (j.breaker AND o.kind = '{Notice.BREAKER_OPEN}' AND o.queue_id = j.queue_id)
+        OR (j.clock_stop AND o.kind = '{Notice.CLOCK_STOPPED}'
+            AND CAST(o.payload ->> 'needs_resume' AS boolean))
+    WHERE o.live AND o.task_id IS NULL AND NOT j.refused AND o.payload -> 'over' IS NULL
+    ORDER BY o.id FOR UPDATE OF o
+), redrawn AS (
     UPDATE dibs.outbox o
     SET wanted = o.wanted + 1, next_try_at = least(o.next_try_at, j.clock),
         payload = o.payload || jsonb_build_object(
             'resumed_by', CAST(:actor AS text), 'resumed_at', j.clock, 'over', j.clock)
-    FROM judged j
-    WHERE o.live AND o.task_id IS NULL AND NOT j.refused AND o.payload -> 'over' IS NULL
-      AND ((j.breaker AND o.kind = '{Notice.BREAKER_OPEN}' AND o.queue_id = j.queue_id)
-           OR (j.clock_stop AND o.kind = '{Notice.CLOCK_STOPPED}'
-               AND CAST(o.payload ->> 'needs_resume' AS boolean)))
+    FROM alerts a, judged j
+    WHERE o.id = a.id
 )
 SELECT j.refused, j.breaker AND NOT j.refused AS breaker, j.clock_stop AND NOT j.refused AS clock, {_WHO_MAY}
 FROM judged j"""

@@ -131,5 +131,8 @@ def redraw(source: str) -> str:
 redrawn AS (
     UPDATE dibs.card c
     SET shown_version = 0, overtaken = true, next_try_at = least(c.next_try_at, clock_timestamp())
-    FROM {source} x WHERE c.task_id = x.id
+    FROM (
+        SELECT d.task_id FROM {source} x JOIN dibs.card d ON d.task_id = x.id
+        ORDER BY d.task_id FOR UPDATE OF d) d
+    WHERE c.task_id = d.task_id
 )"""

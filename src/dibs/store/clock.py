@@ -80,10 +80,14 @@ ON CONFLICT (key) DO NOTHING"""
 
 OVER = sa.text(
     f"""
+WITH locked AS MATERIALIZED (
+    SELECT o.id FROM dibs.outbox o WHERE o.kind = '{Notice.CLOCK_STOPPED}' AND {_STANDING}
+    ORDER BY o.id FOR UPDATE
+)
 UPDATE dibs.outbox o
 SET payload = o.payload || jsonb_build_object('over', clock_timestamp()), wanted = o.wanted + 1,
     next_try_at = least(o.next_try_at, clock_timestamp())
-WHERE o.kind = '{Notice.CLOCK_STOPPED}' AND {_STANDING}"""
+FROM locked l WHERE o.id = l.id"""
 )
 """Have the alerts drawn anew, since the sweep has gone on by itself."""
 

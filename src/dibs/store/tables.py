@@ -121,7 +121,12 @@ task = sa.Table(
     sa.Index(
         "task_unfinished_idx", "queue_id", "created_at", "id", postgresql_where=sa.text("state <> 'done'")
     ),
-    sa.Index("task_owner_idx", "owner_id", postgresql_where=sa.text("lease_until IS NOT NULL")),
+    # Not of the same rows as task_lease_idx, or the planner may read all leases here to find what has ended.
+    sa.Index(
+        "task_owner_idx",
+        "owner_id",
+        postgresql_where=sa.text("owner_id IS NOT NULL AND lease_until IS NOT NULL"),
+    ),
 )
 
 external_action = sa.Table(

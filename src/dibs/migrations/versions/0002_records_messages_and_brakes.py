@@ -111,6 +111,8 @@ def _queue_and_task() -> None:
         "WHERE e.task_id = t.id AND e.kind = 'claimed') WHERE t.lease_until IS NOT NULL"
     )
     op.drop_index("task_lease_until_idx", table_name="task", schema="dibs")
+    op.drop_index("task_owner_idx", table_name="task", schema="dibs")
+    _index("task_owner_idx", "task", ["owner_id"], "owner_id IS NOT NULL AND lease_until IS NOT NULL")
     _index("task_lease_idx", "task", ["queue_id", "lease_until"], "lease_until IS NOT NULL")
 
 
