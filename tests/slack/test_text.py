@@ -86,3 +86,29 @@ def test_words_where_slack_takes_plain_text_only(said: str, plain: str) -> None:
 def test_nobody_is_the_sweep() -> None:
     assert text.mention(None) == "the sweep"
     assert text.mention("U1") == "<@U1>"
+
+
+@given(st.text(st.characters(codec="utf-8")))
+def test_what_slack_escaped_is_read_as_it_was_typed(words: str) -> None:
+    assert text.typed(text.escaped(words), lambda _: "never asked") == words
+
+
+@pytest.mark.parametrize(
+    ("sent", "typed"),
+    [
+        ("<@U1|amal>", "@amal"),
+        ("<@U1>", "@name of U1"),
+        ("<#C1|support>", "#support"),
+        ("<#C1|>", "#C1"),
+        ("<https://a.example/?x=1&amp;y=2>", "https://a.example/?x=1&y=2"),
+        ("<http://b.example|b.example>", "b.example"),
+        ("<mailto:amal@b.example|amal@b.example>", "amal@b.example"),
+        ("<!here>", "@here"),
+        ("<!subteam^S1|@helpers>", "@helpers"),
+        ("a &lt;@U1&gt; &amp;lt;", "a <@U1> &lt;"),
+        ("1 < 2 > 0", "1 < 2 > 0"),
+        ("<b> <@> <!> <>", "<b> <@> <!> <>"),
+    ],
+)
+def test_what_slack_wrote_out_is_read_as_it_was_typed(sent: str, typed: str) -> None:
+    assert text.typed(sent, lambda id_: f"name of {id_}") == typed

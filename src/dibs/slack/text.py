@@ -15,7 +15,7 @@ _DAY_MINUTES = 24 * 60
 _UNSAFE = re.compile(r"[&<>]")
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _MENTION = re.compile(r"<@([^|>]+)>")
-_WRITTEN_OUT = re.compile(r"<([@#!]?)([^|<>]+)(?:\|([^<>]*))?>")
+_WRITTEN_OUT = re.compile(r"<([@#!](?=\w)|(?=[a-z][a-z0-9+.-]*:))([^|<>\s]+)(?:\|([^<>]*))?>")
 _GROUP = re.compile(r"<!subteam\^([^|>]+)>")
 _DATE = re.compile(r"<!date\^[^|>]*\|([^>]*)>")
 _LINK = re.compile(r"<https?://[^|>]*\|([^>]*)>")
@@ -40,18 +40,22 @@ def unescaped(text: str) -> str:
 def typed(sent: str, name_of: Callable[[str], str]) -> str:
     """Words as they were typed, where Slack has written mentions and links out and escaped the rest.
 
-    `name_of` gives the name of a person or a channel that comes without one.
+    `name_of` is asked for the name of a person whose mention comes without one.
     """
 
-    def shown_to_the_writer(found: re.Match[str]) -> str:
-        mark, target, label = found.group(1), found.group(2), found.group(3)
-        if mark == "!":
-            return "@" + (label or target).removeprefix("@")
-        if mark:
-            return mark + (label or name_of(target))
-        return label or target
+    def as_typed(found: re.Match[str]) -> str:
+        mark, target, label = found.groups()
+        match mark:
+            case "@":
+                return f"@{label or name_of(target)}"
+            case "#":
+                return f"#{label or target}"
+            case "!":
+                return f"@{(label or target).removeprefix('@')}"
+            case _:
+                return str(label or target)
 
-    return unescaped(_WRITTEN_OUT.sub(shown_to_the_writer, sent))
+    return unescaped(_WRITTEN_OUT.sub(as_typed, sent))
 
 
 def cut(text: str, limit: int) -> str:
