@@ -10,12 +10,12 @@ from typing import Any
 
 from dibs.deadline import Deadline
 from dibs.domain.audit import Page, Record, ReleaseCard, Selection, Topic
-from dibs.domain.queue import Event, Facts, Handover, Note, Queue
+from dibs.domain.queue import Event, EventAction, Facts, Flagged, Handover, Note, Queue
 from dibs.domain.settings import SETTINGS_CHANGED, UserGroup
 from dibs.domain.task import ActionStatus, ExternalAction, Reason, State, Task
 from dibs.domain.transitions import RULES, EventKind
 from dibs.slack.payloads import Origin, metadata_of
-from dibs.slack.views import audit, modals, settings
+from dibs.slack.views import audit, modals, settings, supervise
 from dibs.slack.views.card import Message, card
 from dibs.slack.views.history import history
 from dibs.store.queue_events import QueueEvent
@@ -70,6 +70,7 @@ def facts(of: Task, *actions: ExternalAction, words: str = "Ask the bank.") -> F
         actions,
         Handover("U0HANA", AT, Reason.OTHER, words, words, "unknown"),
         Note("U0HANA", words, AT),
+        flagged=Flagged(EventKind.EXPIRED, None, AT, "U0HANA", State.STARTED) if of.needs_check else None,
     )
 
 
@@ -104,7 +105,18 @@ def events(words: str) -> list[Event]:
         "finding": words,
     }
     return [
-        Event(kind, "U0AMAL" if number else None, AT, 1, 2, 1, why, detail, words)
+        Event(
+            kind,
+            "U0AMAL" if number else None,
+            AT,
+            1,
+            2,
+            1,
+            why,
+            detail,
+            words,
+            actions=tuple(EventAction(f"SUP-12-A{n}", words, ended) for n, ended in enumerate(ActionStatus)),
+        )
         for number, (kind, why) in enumerate(kinds)
     ]
 
@@ -144,6 +156,13 @@ def all_modals(words: str = "refund 20 EUR", actions: int = 2) -> Iterator[dict[
     yield settings.settings(queue, [f"U0{n}" for n in range(50)], metadata, groups=groups)
     for more in (False, True):
         yield history(task(title=words), events(words)[:40], more=more)
+        held = task(State.STARTED, title=words)
+        yield history(held, events(words)[:40], more=more, metadata=metadata, may_intervene=True)
+    for state, number in itertools.product((State.CLAIMED, State.STARTED), (0, actions)):
+        known = facts(task(state, title=words), *(action(n, words=words) for n in range(1, number + 1)))
+        known = replace(known, reasons=own)
+        yield supervise.transfer(known, metadata)
+        yield supervise.force_release(known, metadata)
 
 
 def pages_of_records(words: str) -> Iterator[Message]:

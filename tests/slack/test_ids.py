@@ -8,8 +8,8 @@ from typing import Any
 
 from tests.slack.samples import all_modals, cards_in_every_state, elements_of, pages_of_records
 
-from dibs.slack.ids import ANSWER_PREFIX, Action, Audit, Field, View
-from dibs.slack.listeners import actions, audit, commands, settings, views
+from dibs.slack.ids import ANSWER_PREFIX, Action, Audit, Field, Supervise, View
+from dibs.slack.listeners import actions, audit, commands, settings, supervise, views
 from dibs.slack.listeners.actions import HANDLERS as PRESSES
 from dibs.slack.listeners.views import HANDLERS as FORMS
 
@@ -19,6 +19,11 @@ def test_every_button_on_a_card_is_handled_and_every_handled_button_stands_on_so
         element["action_id"] for message in cards_in_every_state() for element in elements_of(message.blocks)
     }
     assert rendered == set(Action) == set(PRESSES)
+
+
+def test_every_button_of_a_supervisor_is_rendered_and_handled() -> None:
+    rendered = {element["action_id"] for view in all_modals() for element in elements_of(view["blocks"])}
+    assert rendered == set(Supervise) == set(supervise.FORMS)
 
 
 def test_every_form_is_rendered_and_handled() -> None:
@@ -31,7 +36,7 @@ def test_every_form_is_rendered_and_handled() -> None:
 
 
 def test_every_input_is_rendered_and_read() -> None:
-    read = inspect.getsource(views) + inspect.getsource(settings)
+    read = "".join(inspect.getsource(module) for module in (settings, supervise, views))
     rendered: set[str] = set()
     for view in all_modals():
         for block in view["blocks"]:
@@ -46,8 +51,8 @@ def test_every_input_is_rendered_and_read() -> None:
 
 
 def test_modules_that_listen_name_no_id_in_words() -> None:
-    ids: set[str] = {*Action, *Audit}
-    for module in (actions, audit, commands, settings, views):
+    ids: set[str] = {*Action, *Audit, *Supervise}
+    for module in (actions, audit, commands, settings, supervise, views):
         source = inspect.getsource(module)
         assert not [found for found in ids if f'"{found}"' in source]
 

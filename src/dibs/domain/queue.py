@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from dibs.domain.task import ExternalAction, Reason, Task
+from dibs.domain.task import ActionStatus, ExternalAction, Reason, Task
 
 KEY_FORM = re.compile(r"[A-Z][A-Z0-9]{1,9}")
 """A queue's key: two to ten capital letters and digits, a letter first."""
@@ -80,6 +80,28 @@ class Handover:
     comment: str | None
     note: str | None
     external_action: str | None
+    forced_by: str | None = None
+    """The supervisor who returned it, where it was not the owner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flagged:
+    """What made a task need its check."""
+
+    kind: str
+    by: str | None
+    at: datetime
+    former_owner: str | None
+    former_state: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class EventAction:
+    """An external action that an event is about; `status` where the event said how it ended."""
+
+    reference: str
+    description: str
+    status: ActionStatus | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +129,7 @@ class Event:
     """The note, the action's description or the release's comment that the event came with."""
     handoff_note: str | None = None
     resolution: str | None = None
+    actions: tuple[EventAction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +146,8 @@ class Facts:
     """Why a task of this queue may be handed back."""
     releases_paused: bool = False
     """Whether nothing of this queue can be handed back now (see `dibs.service.release_pauses`)."""
+    flagged: Flagged | None = None
+    """Where the task needs a check: why."""
 
     @property
     def open_actions(self) -> tuple[ExternalAction, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import sqlalchemy as sa
 
 from dibs.deadline import Deadline
-from dibs.domain.queue import Event, Facts, Handover, Note
+from dibs.domain.queue import Event, Facts, Flagged, Handover, Note
 from dibs.domain.task import Task
 from dibs.store import cards, members, queues, tasks
 from dibs.store.guard import Guard
@@ -61,12 +61,22 @@ class TaskQueries:
                 comment=row["comment"],
                 note=row["handoff_note"],
                 external_action=row["external_action"],
+                forced_by=row["forced_by"],
             )
             if handed_back
             else None,
             note=Note(row["note_by"], row["note"], row["noted_at"]) if row["note"] is not None else None,
             reasons=queues.as_reasons(row["reasons"]),
             releases_paused=row["releases_paused"],
+            flagged=Flagged(
+                row["flagged_by_kind"],
+                row["flagged_by"],
+                row["flagged_at"],
+                row["flagged_owner"],
+                row["flagged_state"],
+            )
+            if row["flagged_by_kind"] is not None
+            else None,
         )
 
     def history(self, task_id: int, *, most: int, deadline: Deadline | None = None) -> tuple[Event, ...]:
@@ -87,6 +97,7 @@ class TaskQueries:
                 text=row["text"],
                 handoff_note=row["handoff_note"],
                 resolution=row["resolution"],
+                actions=tasks.as_event_actions(row["actions"]),
             )
             for row in rows
         )
@@ -96,6 +107,11 @@ class TaskQueries:
         values = {"queue_ids": [queue_id], "user_id": user_id}
         rows = self._guard.run_once(members.STANDINGS, values, deadline or Deadline.after())
         return any(row["supervisor"] for row in rows)
+
+    def may_intervene(self, queue_id: int, user_id: str, *, deadline: Deadline | None = None) -> bool:
+        """Whether the person is a supervisor of the queue, and it lets supervisors transfer and release."""
+        values = {"queue_id": queue_id, "user_id": user_id}
+        return bool(self._guard.run_once(members.MAY_INTERVENE, values, deadline or Deadline.after()))
 
     def card_of(self, task_id: int, *, deadline: Deadline | None = None) -> tuple[str, str | None] | None:
         """The channel and the message of a task's card; the message is None until it is posted."""

@@ -11,7 +11,7 @@ from slack_bolt.authorization import AuthorizeResult
 
 from dibs.slack import payloads, replies
 from dibs.slack.front import Front
-from dibs.slack.listeners import actions, audit, brakes, commands, events, views
+from dibs.slack.listeners import actions, audit, brakes, commands, events, supervise, views
 
 _log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ def make_app(front: Front, *, signing_secret: str, bot: Mapping[str, Any]) -> Ap
         raise_error_for_unhandled_request=False,
         logger=logging.getLogger("dibs.slack.bolt"),
     )
-    for listeners in (actions, audit, brakes, commands, views, events):
+    for listeners in (actions, audit, brakes, commands, supervise, views, events):
         listeners.register(app, front)
 
     @app.error

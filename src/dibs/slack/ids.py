@@ -36,6 +36,13 @@ class QueueAction(StrEnum):
     """On an alert that something is paused; its value names the queue."""
 
 
+class Supervise(StrEnum):
+    """The buttons that a supervisor sees in the history of somebody's task."""
+
+    TRANSFER = "supervise_transfer"
+    FORCE_RELEASE = "supervise_force_release"
+
+
 class View(StrEnum):
     """The modals, by callback_id."""
 
@@ -48,6 +55,8 @@ class View(StrEnum):
     NEW_TASK = "new_task"
     QUEUE_SETTINGS = "queue_settings"
     HISTORY = "history"
+    TRANSFER = "transfer"
+    FORCE_RELEASE = "force_release"
 
 
 class Field(StrEnum):
@@ -78,6 +87,7 @@ class Field(StrEnum):
     TEXT = "text"
     STATUS = "status"
     FINDING = "finding"
+    NEW_OWNER = "new_owner"
 
 
 ANSWER_PREFIX = "answer_"

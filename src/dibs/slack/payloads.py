@@ -162,15 +162,18 @@ def pressed_button(body: Payload, deadline: Deadline) -> Button:
     action_id = _text(action.get("action_id"))
     user = _id(_mapping(body.get("user")).get("id"))
     team = _team(body)
+    # A press in a window comes without channel and url; the window carries those that it was opened with.
+    opened = _json(_mapping(body.get("view")).get("private_metadata"))
+    seen_ts = _text_or_none(opened.get("ts"))
     return Button(
         origin=Origin(
             workspace=team,
             user_id=user,
             op_id=_op_id("press", team, user, where, _text(action.get("action_ts")), action_id),
             deadline=deadline,
-            channel_id=channel,
-            message_ts=None if container.get("is_ephemeral") is True else message_ts,
-            answer_url=_text_or_none(body.get("response_url")),
+            channel_id=channel or _id_or_none(opened.get("channel")),
+            message_ts=None if container.get("is_ephemeral") is True else message_ts or seen_ts,
+            answer_url=_text_or_none(body.get("response_url")) or _text_or_none(opened.get("url")),
             trigger_id=_text_or_none(body.get("trigger_id")),
         ),
         action_id=action_id,

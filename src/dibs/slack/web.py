@@ -217,9 +217,16 @@ class SlackWeb:
 
     def open_view(self, trigger_id: str, view: dict[str, Any], deadline: Deadline) -> bool:
         """Open a modal. False where Slack did not in time, such as when the trigger had expired."""
+        return self._show_view("views.open", trigger_id, view, deadline)
+
+    def push_view(self, trigger_id: str, view: dict[str, Any], deadline: Deadline) -> bool:
+        """Put a modal on top of the one that the person pressed in. False where Slack did not in time."""
+        return self._show_view("views.push", trigger_id, view, deadline)
+
+    def _show_view(self, method: str, trigger_id: str, view: dict[str, Any], deadline: Deadline) -> bool:
         seconds = max(deadline.remaining, _SHORTEST_TIMEOUT_SECONDS)
         try:
-            self._ask("views.open", seconds, json={"trigger_id": trigger_id, "view": view})
+            self._ask(method, seconds, json={"trigger_id": trigger_id, "view": view})
         except FAILURES as error:
             name = error_of(error)
             if name == _TRIGGER_USED:

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from dibs.domain.audit import Record, ReleaseCard, Topic
 from dibs.domain.queue import Event
+from dibs.store.tasks import EVENT_ACTIONS, as_event_actions
 
 # A task's own events are in the order of their ids, since each is written under the task's lock.
 _OF_TASK = """
@@ -25,11 +26,11 @@ _OF_PERSON = tuple(
     for whose in ("e.actor_id", "(e.detail ->> 'former_owner')", "(e.detail ->> 'to')")
 )
 
-_WITH_WORDS = """
+_WITH_WORDS = f"""
 SELECT e.id, e.kind, e.actor_id, e.at, e.version_before, e.version_after, e.version_seen, e.why, e.detail,
        e.op_id, e.hash, q.key AS queue_key, t.number, t.title,
        coalesce(n.text, a.description, r.comment, e.private_text) AS text,
-       CASE WHEN e.kind = 'done' THEN t.resolution END AS resolution,
+       CASE WHEN e.kind = 'done' THEN t.resolution END AS resolution, {EVENT_ACTIONS} AS actions,
        r.previous_owner, r.state_at_release, r.reason, r.comment, r.handoff_note, r.external_action,
        r.forced_by
 FROM picked p
@@ -43,7 +44,7 @@ LEFT JOIN dibs.external_action a
 LEFT JOIN dibs.release_card r
     ON e.kind IN ('released', 'force_released')
     AND r.task_id = e.task_id AND r.version_before = e.version_before
-ORDER BY {by}"""
+ORDER BY {{by}}"""
 
 
 _TYPES: dict[Topic, dict[str, sa.types.TypeEngine[Any]]] = {
@@ -104,6 +105,7 @@ def as_record(row: sa.RowMapping) -> Record:
             text=row["text"],
             handoff_note=row["handoff_note"],
             resolution=row["resolution"],
+            actions=as_event_actions(row["actions"]),
         ),
         card=None
         if row["previous_owner"] is None

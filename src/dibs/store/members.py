@@ -24,6 +24,11 @@ STANDINGS = sa.text(
     "WHERE queue_id = ANY(:queue_ids) AND user_id = :user_id ORDER BY queue_id"
 ).bindparams(sa.bindparam("queue_ids", type_=sa.ARRAY(sa.BigInteger())))
 
+MAY_INTERVENE = sa.text(
+    "SELECT FROM dibs.queue_member m JOIN dibs.queue q ON q.id = m.queue_id "
+    "WHERE m.queue_id = :queue_id AND m.user_id = :user_id AND m.supervisor AND q.supervisor_operations"
+).bindparams(sa.bindparam("queue_id", type_=_ID), sa.bindparam("user_id", type_=_TEXT))
+
 # What Slack is asked
 
 TO_LOOK_UP = sa.text(

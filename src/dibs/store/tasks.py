@@ -8,6 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from dibs.domain.queue import EventAction
 from dibs.domain.task import OPEN_STATUSES, ActionStatus, ExternalAction, State, Task
 from dibs.store.chain import WORDS_OF_TASK, digest, event_hash
 from dibs.store.columns import sql_list
@@ -75,8 +76,10 @@ FACTS = sa.text(
 SELECT {_COLUMNS}, q.key AS queue_key, coalesce(c.channel_id, q.channel_id) AS channel_id, q.reasons,
        b.releases_paused_since IS NOT NULL AS releases_paused,
        r.previous_owner AS released_by, r.created_at AS released_at, r.reason, r.comment, r.handoff_note,
-       r.external_action, n.author_id AS note_by, n.text AS note, n.created_at AS noted_at,
-       (SELECT jsonb_agg(a ORDER BY a.number) FROM dibs.external_action a WHERE a.task_id = t.id) AS actions
+       r.external_action, r.forced_by, n.author_id AS note_by, n.text AS note, n.created_at AS noted_at,
+       (SELECT jsonb_agg(a ORDER BY a.number) FROM dibs.external_action a WHERE a.task_id = t.id) AS actions,
+       f.kind AS flagged_by_kind, f.actor_id AS flagged_by, f.at AS flagged_at,
+       f.detail ->> 'former_owner' AS flagged_owner, f.detail ->> 'former_state' AS flagged_state
 FROM dibs.task t
 JOIN dibs.queue q ON q.id = t.queue_id
 LEFT JOIN dibs.card c ON c.task_id = t.id
@@ -87,16 +90,50 @@ LEFT JOIN LATERAL (
 LEFT JOIN LATERAL (
     SELECT * FROM dibs.task_note n WHERE n.task_id = t.id ORDER BY n.id DESC LIMIT 1
 ) n ON true
+LEFT JOIN LATERAL (
+    -- What began in somebody's hands tells more than what only left the flag as it was.
+    SELECT e.* FROM dibs.event e
+    WHERE t.needs_check AND e.task_id = t.id AND e.why IS NULL
+      AND (e.kind IN ('expired', 'transferred', 'force_released')
+           OR (e.kind = 'released' AND e.detail ->> 'external_action' = 'unknown'))
+      AND e.id > coalesce((SELECT max(c.id) FROM dibs.event c
+                           WHERE c.task_id = t.id
+                             AND (c.kind = 'checked' OR (c.kind = 'started' AND c.detail IS NOT NULL))), 0)
+    ORDER BY (e.kind = 'released' OR e.detail ->> 'former_state' = 'started') DESC, e.id DESC LIMIT 1
+) f ON true
 WHERE t.id = :task_id"""
 )
 
+EVENT_ACTIONS = """(
+    SELECT jsonb_agg(jsonb_build_object(
+               'reference', concat(q.key, '-', t.number, '-A', x.number), 'description', x.description,
+               'status', e.detail -> 'answers' ->> CAST(x.id AS text)) ORDER BY x.number)
+    FROM dibs.external_action x
+    WHERE e.why IS NULL AND x.task_id = e.task_id
+      AND (x.version = e.version_after OR jsonb_exists(e.detail -> 'answers', CAST(x.id AS text))))"""
+"""The SQL of the external actions that an event `e` of a task `t` in a queue `q` recorded or settled."""
+
+
+def as_event_actions(found: list[Mapping[str, Any]] | None) -> tuple[EventAction, ...]:
+    """The actions in a column of EVENT_ACTIONS."""
+    return tuple(
+        EventAction(
+            action["reference"],
+            action["description"],
+            ActionStatus(action["status"]) if action["status"] else None,
+        )
+        for action in found or ()
+    )
+
+
 HISTORY = sa.text(
-    """
+    f"""
 SELECT e.kind, e.actor_id, e.at, e.version_before, e.version_after, e.version_seen, e.why, e.detail,
        coalesce(n.text, a.description, r.comment, e.private_text) AS text, r.handoff_note,
-       CASE WHEN e.kind = 'done' THEN t.resolution END AS resolution
+       CASE WHEN e.kind = 'done' THEN t.resolution END AS resolution, {EVENT_ACTIONS} AS actions
 FROM dibs.event e
 JOIN dibs.task t ON t.id = e.task_id
+JOIN dibs.queue q ON q.id = t.queue_id
 LEFT JOIN dibs.task_note n
     ON e.kind = 'noted' AND n.task_id = e.task_id AND n.version = e.version_after
 LEFT JOIN dibs.external_action a

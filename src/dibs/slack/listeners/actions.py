@@ -118,7 +118,13 @@ def _history(front: Front, press: Press) -> None:
     if task is None:
         return front.outgoing.tell(origin, f"There is no such task. {replies.NOTHING_CHANGED}")
     events = front.queries.history(press.task_id, most=MOST_EVENTS + 1, deadline=origin.deadline)
-    view = history(task, events[:MOST_EVENTS], more=len(events) > MOST_EVENTS)
+    view = history(
+        task,
+        events[:MOST_EVENTS],
+        more=len(events) > MOST_EVENTS,
+        metadata=payloads.metadata_of(origin),
+        may_intervene=front.queries.may_intervene(task.queue_id, origin.user_id, deadline=origin.deadline),
+    )
     return _open(front, press, view)
 
 

@@ -14,6 +14,8 @@ FIELD_OF = {
     Refusal.COMMENT_MISSING: Field.COMMENT,
     Refusal.HANDOFF_NOTE_MISSING: Field.HANDOFF_NOTE,
     Refusal.ACTION_UNSTATED: Field.EXTERNAL_ACTION,
+    Refusal.NEW_OWNER_NOT_ELIGIBLE: Field.NEW_OWNER,
+    Refusal.THEIRS_ALREADY: Field.NEW_OWNER,
 }
 """The input that a refusal is about, where it is about one."""
 

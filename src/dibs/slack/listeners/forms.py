@@ -24,16 +24,20 @@ def admitted(front: Front, origin: Origin, rule: Rule, *, task_id: int, version:
 
 def _may_succeed(front: Front, facts: Facts, origin: Origin, rule: Rule, version: int) -> bool:
     task, actor = facts.task, origin.user_id
-    if task.version != version or task.state not in rule.sources:
-        return False
-    if rule.operation is Operation.CHECK and not task.needs_check:
-        return False
-    if rule.operation is Operation.RESOLVE_ACTION and not facts.open_actions:
-        return False
-    if rule.operation is Operation.RELEASE and facts.releases_paused:
-        return False
-    if task.owner_id == actor:
-        return True
-    return rule.who is Who.OWNER_OR_SUPERVISOR and front.queries.supervises(
-        task.queue_id, actor, deadline=origin.deadline
+    releases = rule.operation in (Operation.RELEASE, Operation.FORCE_RELEASE)
+    hopeless = (
+        task.version != version
+        or task.state not in rule.sources
+        or (rule.operation is Operation.CHECK and not task.needs_check)
+        or (rule.operation is Operation.RESOLVE_ACTION and not facts.open_actions)
+        or (releases and facts.releases_paused)
     )
+    if hopeless:
+        return False
+    match rule.who:
+        case Who.SUPERVISOR:
+            return front.queries.may_intervene(task.queue_id, actor, deadline=origin.deadline)
+        case Who.OWNER_OR_SUPERVISOR if task.owner_id != actor:
+            return front.queries.supervises(task.queue_id, actor, deadline=origin.deadline)
+        case _:
+            return task.owner_id == actor

@@ -14,13 +14,15 @@ from dibs.domain.task import SETTLED_STATUSES, ActionStatus
 from dibs.slack import payloads, replies, text
 from dibs.slack.front import Front
 from dibs.slack.ids import ANSWER_PREFIX, Field, View
-from dibs.slack.listeners import settings
+from dibs.slack.listeners import settings, supervise
 from dibs.slack.listeners.errors import FIELD_OF, Errors, anywhere
 from dibs.slack.payloads import Submission
 
 Handler = Callable[[Front, Submission], Errors]
 """Carries a form out. Returns what is wrong, by input; nothing where it was accepted."""
 
+_ON_TOP = frozenset({View.TRANSFER, View.FORCE_RELEASE})
+"""Forms over the history, which is out of date once they are accepted and closes with them."""
 _FORMS = "|".join(view for view in View if view is not View.HISTORY)
 
 
@@ -44,6 +46,8 @@ def register(app: App, front: Front) -> None:
             errors = anywhere(form, replies.not_stored(error))
         if errors:
             ack(response_action="errors", errors=errors)
+        elif form.callback_id in _ON_TOP:
+            ack(response_action="clear")
         else:
             ack()
 
@@ -168,6 +172,18 @@ def _new_task(front: Front, form: Submission) -> Errors:
     return {}
 
 
+def _transfer(front: Front, form: Submission) -> Errors:
+    if not form.text(Field.NEW_OWNER):
+        return {Field.NEW_OWNER: "Choose who gets the task. Nothing changed yet."}
+    if not form.text(Field.REASON):
+        return {Field.REASON: "Say why, in a sentence. Nothing changed yet."}
+    return _came_of_it(front, form, supervise.transfer(front, form))
+
+
+def _force_release(front: Front, form: Submission) -> Errors:
+    return _came_of_it(front, form, supervise.force_release(front, form))
+
+
 HANDLERS: dict[View, Handler] = {
     View.DONE: _done,
     View.RELEASE: _release,
@@ -177,6 +193,8 @@ HANDLERS: dict[View, Handler] = {
     View.CHECK: _check,
     View.NEW_TASK: _new_task,
     View.QUEUE_SETTINGS: settings.submitted,
+    View.TRANSFER: _transfer,
+    View.FORCE_RELEASE: _force_release,
 }
 
 

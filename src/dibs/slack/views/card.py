@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from dibs.domain.queue import Facts
+from dibs.domain.queue import Facts, Flagged
 from dibs.domain.task import State, Task
 from dibs.domain.transitions import EventKind
 from dibs.slack import text, words
@@ -17,6 +17,7 @@ from dibs.slack.views.elements import Block, Element, actions, button, context, 
 TITLE = 300
 DETAILS = 600
 NOTE = 1000
+MOST_ACTIONS = 8
 MOST_TEXT = 3900
 """chat.update refuses a text of more than 4,000 characters."""
 
@@ -53,7 +54,11 @@ def _paragraphs(facts: Facts) -> Iterator[str]:
         yield _check_warning(facts)
     handover = facts.handover
     if handover and task.state is not State.DONE:
-        said = f"*Handed back* by {text.mention(handover.by)}: {words.reason(handover.reason)}"
+        reason = words.reason(handover.reason)
+        said = f"*Handed back* by {text.mention(handover.by)}: {reason}"
+        if handover.forced_by:
+            former = text.mention(handover.by)
+            said = f"*Taken from* {former} by {text.mention(handover.forced_by)}, as a supervisor: {reason}"
         if handover.comment:
             said += f"\n{text.quoted(handover.comment, NOTE // 2)}"
         if handover.note:
@@ -78,17 +83,31 @@ def _status(task: Task) -> str:
 
 
 def _check_warning(facts: Facts) -> str:
+    """Why the task needs a check, what was recorded and by whom; what is still open comes first."""
     task = facts.task
-    why = (
-        "The lease ended on work that had begun, so something may already have happened outside."
-        if task.last_kind == EventKind.EXPIRED
-        else "Something may already have happened outside."
-    )
-    warning = f":warning: *Needs a check.* {why} Find out before you repeat anything."
-    for action in facts.open_actions:
-        status = words.ACTION_STATUS[action.status]
-        warning += f"\n• `{action.reference(task)}` {text.one_line(action.description, 200)}: *{status}*"
-    return warning
+    lines = [f":warning: *Needs a check.* {_why_flagged(facts.flagged)} Find out before you repeat anything."]
+    actions = sorted(facts.actions, key=lambda action: not action.status.is_open)
+    lines += [f"• {words.action(task, action, 150)}" for action in actions[:MOST_ACTIONS]]
+    if len(actions) > MOST_ACTIONS:
+        lines.append(f"• and {len(actions) - MOST_ACTIONS} more; press History to see them")
+    if not actions:
+        lines.append("• No external action was recorded")
+    return "\n".join(lines)
+
+
+def _why_flagged(flagged: Flagged | None) -> str:
+    may = "something may already have happened outside."
+    if flagged is None:
+        return may.capitalize()
+    when, former = text.moment(flagged.at), text.mention(flagged.former_owner)
+    begun = "work had begun" if flagged.former_state == State.STARTED else "an external action was recorded"
+    match flagged.kind:
+        case EventKind.EXPIRED:
+            return f"The lease of {former} ended {when} after {begun}, so {may}"
+        case EventKind.RELEASED:
+            return f"{text.mention(flagged.by)} handed it back {when} without knowing how it ended outside."
+        case _:
+            return f"{text.mention(flagged.by)} took it from {former} {when} after {begun}, so {may}"
 
 
 def _remarks(facts: Facts) -> Iterator[str]:
@@ -102,8 +121,13 @@ def _remarks(facts: Facts) -> Iterator[str]:
     if task.committed_to:
         yield f"Promised for {text.moment(task.committed_to)}"
     if not task.needs_check:
-        for action in facts.open_actions:
+        for action in facts.open_actions[:MOST_ACTIONS]:
             yield f"`{action.reference(task)}` {words.ACTION_STATUS[action.status]}"
+        if len(facts.open_actions) > MOST_ACTIONS:
+            yield f"and {len(facts.open_actions) - MOST_ACTIONS} more, see History"
+    if facts.note and task.state is not State.DONE:
+        author, when = text.mention(facts.note.author_id), text.moment(facts.note.created_at)
+        yield f"Working note by {author}, {when}: press History to read it"
 
 
 def value_of(task: Task) -> str:

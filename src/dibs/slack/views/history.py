@@ -5,26 +5,47 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dibs.domain.queue import Event
-from dibs.domain.task import ActionStatus, ExternalAnswer, Task
+from dibs.domain.queue import Event, EventAction
+from dibs.domain.task import ExternalAnswer, Task
 from dibs.domain.transitions import EventKind
 from dibs.slack import replies, text, words
-from dibs.slack.ids import View
+from dibs.slack.ids import Command, View
+from dibs.slack.views import supervise
 from dibs.slack.views.elements import context, modal, section
 
 MOST_EVENTS = 40
 QUOTE = 700
 
+MOST_ACTIONS = 4
+
 _REJECTED = "_rejected"
+_TITLES: dict[str, str] = {
+    EventKind.NOTED: "Working note",
+    EventKind.CHECKED: "Found",
+    EventKind.STARTED: "Found",
+    EventKind.RELEASED: "Comment",
+    EventKind.FORCE_RELEASED: "Comment",
+    EventKind.TRANSFERRED: "Why",
+}
+"""What stands above the words that came with an event."""
 
 
-def history(task: Task, events: Sequence[Event], *, more: bool) -> dict[str, Any]:
-    """The newest events of a task; `more` says that there are older ones that are not shown."""
+def history(
+    task: Task, events: Sequence[Event], *, more: bool, metadata: str = "", may_intervene: bool = False
+) -> dict[str, Any]:
+    """The newest events of a task; `more` says that there are older ones that are not shown.
+
+    With `may_intervene` it has the buttons of a supervisor, for a task that somebody owns.
+    """
     blocks = [section(f"*{task.name}*  {text.one_line(task.title, 300)}")]
+    if may_intervene and task.lease_until:
+        blocks.append(supervise.buttons(task))
     blocks += [section(told(event)) for event in events]
     if more:
-        blocks.append(context(f"Only the newest {MOST_EVENTS} are shown."))
-    return modal(View.HISTORY, f"History of {task.name}", blocks, close="Close")
+        blocks.append(
+            context(f"Only the newest {MOST_EVENTS} are shown. The older ones: `{Command.AUDIT} {task.name}`")
+        )
+    return modal(View.HISTORY, f"History of {task.name}", blocks, metadata=metadata, close="Close")
 
 
 def told(event: Event, *, of: str | None = None, quote: int = QUOTE) -> str:
@@ -42,16 +63,24 @@ def told(event: Event, *, of: str | None = None, quote: int = QUOTE) -> str:
         line += f"\nReason: {words.reason(str(details['reason']))}"
         if answer := details.get("external_action"):
             line += f"\nExternal action: {words.EXTERNAL_ANSWER[ExternalAnswer(answer)]}"
-    for status in sorted(set((details.get("answers") or {}).values())):
-        line += f"\nIt was {words.ACTION_STATUS[ActionStatus(status)]}."
+    line += "".join(f"\n{_outside(action)}" for action in event.actions[:MOST_ACTIONS])
+    if len(event.actions) > MOST_ACTIONS:
+        line += f"\nand {len(event.actions) - MOST_ACTIONS} more"
+    named = event.kind == EventKind.ACTION_RECORDED and event.actions
     for title, written in (
-        ("", event.text),
-        ("\nHandoff note", event.handoff_note),
-        ("\nResolution", event.resolution),
+        (_TITLES.get(event.kind), None if named else event.text),
+        ("Handoff note", event.handoff_note),
+        ("Resolution", event.resolution),
     ):
         if written:
-            line += f"{title}\n{text.quoted(str(written), quote)}"
+            line += f"\n_{title}_" if title else ""
+            line += f"\n{text.quoted(str(written), quote)}"
     return line
+
+
+def _outside(action: EventAction) -> str:
+    ended = f": *{words.ACTION_STATUS[action.status]}*" if action.status else ""
+    return f"`{action.reference}` {text.one_line(action.description, 100)}{ended}"
 
 
 def _deed(event: Event) -> str:

@@ -31,7 +31,7 @@ def release(facts: Facts, metadata: str) -> dict[str, Any]:
     """Hand a task back: why, what the next owner must know, and what became of anything done outside."""
     task, open_actions = facts.task, facts.open_actions
     started = task.state is State.STARTED
-    blocks = [_about(task)]
+    blocks = [about(task)]
     if task.needs_check:
         blocks.append(
             context(":warning: It needs a check. Handed back unchecked, it stays flagged for the next owner.")
@@ -99,7 +99,7 @@ def check(facts: Facts, metadata: str, *, then_start: bool) -> dict[str, Any]:
     """Confirm what happened outside, before anything is repeated."""
     task = facts.task
     blocks = [
-        _about(task),
+        about(task),
         section(
             "Something may already have happened outside. Look it up where it would have happened, "
             "and say what you found."
@@ -133,7 +133,7 @@ def check(facts: Facts, metadata: str, *, then_start: bool) -> dict[str, Any]:
 def done(facts: Facts, metadata: str) -> dict[str, Any]:
     """Finish a task, with a resolution if one is wanted."""
     blocks = [
-        _about(facts.task),
+        about(facts.task),
         field(
             Field.RESOLUTION,
             "Resolution",
@@ -148,7 +148,7 @@ def done(facts: Facts, metadata: str) -> dict[str, Any]:
 def note(facts: Facts, metadata: str) -> dict[str, Any]:
     """Write a working note."""
     newest = facts.note
-    blocks = [_about(facts.task)]
+    blocks = [about(facts.task)]
     if newest:
         blocks.append(
             section(
@@ -170,7 +170,7 @@ def note(facts: Facts, metadata: str) -> dict[str, Any]:
 def record_action(facts: Facts, metadata: str) -> dict[str, Any]:
     """Record an external action before it is done."""
     blocks = [
-        _about(facts.task),
+        about(facts.task),
         section("Record it *before* you do it, so that nobody repeats it if you are interrupted."),
         field(
             Field.DESCRIPTION,
@@ -192,7 +192,7 @@ def resolve_action(facts: Facts, metadata: str) -> dict[str, Any]:
     ]
     statuses = (ActionStatus.COMPLETED, ActionStatus.NOT_COMPLETED, ActionStatus.UNKNOWN)
     blocks = [
-        _about(task),
+        about(task),
         field(
             Field.EXTERNAL_ACTION,
             "Which one?",
@@ -224,5 +224,6 @@ def new_task(queues: Sequence[Queue], metadata: str) -> dict[str, Any]:
     return modal(View.NEW_TASK, "New task", blocks, metadata=metadata, submit="Add")
 
 
-def _about(task: Task) -> Block:
+def about(task: Task) -> Block:
+    """Which task a form is about."""
     return context(f"*{task.name}*  {text.one_line(task.title, 300)}")
