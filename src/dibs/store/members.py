@@ -134,6 +134,8 @@ READ_SOON = sa.text(
 )
 
 # The try is recorded before the channel is read, so one that cannot be read goes behind all the others.
+# A queue's row is locked for moments only, such as by a new task: it is waited for, or what should be read at
+# once would wait for the next turn. Whoever finds that another process has taken it leaves the rest to that one.
 NEXT_TO_READ = sa.text(
     """
 UPDATE dibs.queue SET members_tried_at = clock_timestamp()
@@ -147,7 +149,7 @@ WHERE id = (
            SELECT FROM dibs.queue_member m
            WHERE m.queue_id = q.id AND m.standing = 'unverified' AND m.changed_at > q.members_read_at))
     ORDER BY q.members_tried_at NULLS FIRST, q.id
-    LIMIT 1 FOR UPDATE SKIP LOCKED
+    LIMIT 1 FOR NO KEY UPDATE
 )
 RETURNING id AS queue_id, channel_id, eligible_group, members_tried_at AS read_at"""
 )
