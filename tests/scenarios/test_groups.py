@@ -234,6 +234,7 @@ def test_an_owner_who_leaves_the_group_keeps_the_task_and_can_finish_it(office: 
     office.wait(lambda: _standing(office, "Hana") == "left")
     office.press("Hana", card, "start")
     office.hears("Hana", "You have started *SUP-1*")
+    office.wait(lambda: "done" in office.buttons(card))
     office.press("Hana", card, "done")
     assert office.submit("Hana").closed
     assert office.task()["state"] == "done"

@@ -135,7 +135,7 @@ READ_SOON = sa.text(
 
 # The try is recorded before the channel is read, so one that cannot be read goes behind all the others.
 # A queue's row is locked for moments only, such as by a new task: it is waited for, or what should be read at
-# once would wait for the next turn. Whoever finds that another process has taken it leaves the rest to that one.
+# once would wait for the next turn. Whoever finds that another process has taken it leaves the rest to it.
 NEXT_TO_READ = sa.text(
     """
 UPDATE dibs.queue SET members_tried_at = clock_timestamp()
