@@ -41,6 +41,8 @@ class Server:
         self._account = account
         self.folder = folder
         self.port = closed_port()
+        self.environment: dict[str, str] = {}
+        """What is set for the server itself, beside what every server needs."""
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -74,7 +76,7 @@ class Server:
         asked = ["-D", str(self.folder), "-p", str(self.port), *settings]
         with self.folder.with_suffix(".log").open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - a fixed program
-                self._command("postgres", *asked),
+                self._command("postgres", *asked, **self.environment),
                 env=child_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -128,8 +130,11 @@ class Server:
         self.folder.mkdir(mode=0o700)
         os.chown(self.folder, self._account.uid, self._account.gid)
 
-    def _command(self, program: str, *asked: str) -> list[str]:
-        return launch_command(self._account, [str(self._bin_dir / program), *asked])
+    def _command(self, program: str, *asked: str, **environment: str) -> list[str]:
+        # Set by env, as its own user: what steps in before the program must not run as root.
+        setting = [f"{name}={value}" for name, value in environment.items()]
+        by = ["/usr/bin/env", *setting] if setting else []
+        return launch_command(self._account, [*by, str(self._bin_dir / program), *asked])
 
 
 @dataclass(frozen=True)
