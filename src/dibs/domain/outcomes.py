@@ -87,10 +87,10 @@ class Outcome:
     """What came of one operation.
 
     `task` is the task as it now stands, or None where it is not known. `replayed` tells that this very
-    operation was answered before, and that nothing was written this time. `actions` are the open
-    external actions where the refusal is about them. `releases_paused` tells that this refusal has paused
-    the releases of the task's queue. `eligible_group` is the user group whose members may claim; None: the
-    members of the queue's channel.
+    operation was answered before, and that nothing was written this time. `actions` are the open external
+    actions where the refusal is about them, or the one that the operation recorded. `releases_paused` tells
+    that this refusal has paused the releases of the task's queue. `eligible_group` is the user group whose
+    members may claim; None: the members of the queue's channel.
     """
 
     operation: Operation

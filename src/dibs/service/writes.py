@@ -225,7 +225,7 @@ class Writes:
         row = rows[0]
         task = tasks.as_task(row)
         if row["why"] is None:
-            return press.answered(Verdict.CHANGED, task, row["clock"])
+            return press.answered(Verdict.CHANGED, task, row["clock"], actions=self._recorded(press))
         why = Refusal(row["why"])
         actions = self._open_actions(task, press.deadline) if why in _ABOUT_ACTIONS else ()
         group = row["eligible_group"]
@@ -234,10 +234,20 @@ class Writes:
         )
 
     def _open_actions(self, task: Task, deadline: Deadline) -> tuple[ExternalAction, ...]:
+        return self._actions(tasks.OPEN_ACTIONS, {"task_id": task.id}, deadline)
+
+    def _recorded(self, press: Press) -> tuple[ExternalAction, ...]:
+        if press.operation is not Operation.RECORD_ACTION:
+            return ()
+        return self._actions(tasks.ACTION_OF_OPERATION, {"op_id": press.op_id}, press.deadline)
+
+    def _actions(
+        self, statement: sa.TextClause, values: Mapping[str, object], deadline: Deadline
+    ) -> tuple[ExternalAction, ...]:
         try:
-            rows = self._guard.run_once(tasks.OPEN_ACTIONS, {"task_id": task.id}, deadline)
+            rows = self._guard.run_once(statement, values, deadline)
         except StoreError:
-            # The refusal stands without the names of the actions.
+            # The outcome stands without the names of the actions.
             return ()
         return tuple(tasks.as_action(row) for row in rows)
 
@@ -255,7 +265,8 @@ class Writes:
         event = events[0]
         task = self._as_it_stands(event["task_id"], press.deadline)
         if event["why"] is None:
-            return press.answered(Verdict.CHANGED, task, event["at"], replayed=replayed)
+            actions = self._recorded(press)
+            return press.answered(Verdict.CHANGED, task, event["at"], replayed=replayed, actions=actions)
         why = Refusal(event["why"])
         actions = self._open_actions(task, press.deadline) if task and why in _ABOUT_ACTIONS else ()
         return press.answered(

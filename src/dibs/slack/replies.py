@@ -115,7 +115,7 @@ def _changed(outcome: Outcome) -> str:
         case Operation.START:
             return f"You have started *{task.name}*. It is yours{until}; renew it in time if you need longer."
         case Operation.RECORD_ACTION:
-            return f"Recorded on *{task.name}*. Do it now, then press “How did it end?” on the card."
+            return _recorded(outcome, task)
         case Operation.RESOLVE_ACTION:
             return f"Saved on *{task.name}*."
         case Operation.NOTE:
@@ -138,6 +138,18 @@ def _changed(outcome: Outcome) -> str:
             return f"*{task.name}* is back in the queue."
         case _:
             assert_never(outcome.operation)
+
+
+def _recorded(outcome: Outcome, task: Task) -> str:
+    then = "Then press “How did it end?” on the card."
+    if not outcome.actions:
+        return f"Recorded on *{task.name}*. Do it now. {then}"
+    name = outcome.actions[0].reference(task)
+    return (
+        f"Recorded on *{task.name}* as `{name}`. Do it now, and use `{name}` as the reference there (its "
+        "idempotency key, if it takes one): it stays the same for whoever takes over, so that nothing is "
+        f"done twice. {then}"
+    )
 
 
 def _unchanged(outcome: Outcome, card: str | None) -> str:

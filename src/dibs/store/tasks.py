@@ -104,6 +104,13 @@ LEFT JOIN LATERAL (
 WHERE t.id = :task_id"""
 )
 
+ACTION_OF_OPERATION = sa.text(
+    "SELECT a.* FROM dibs.event e "
+    "JOIN dibs.external_action a ON a.task_id = e.task_id AND a.version = e.version_after "
+    "WHERE e.op_id = :op_id AND e.kind = 'action_recorded'"
+)
+"""The external action that an operation recorded."""
+
 EVENT_ACTIONS = """(
     SELECT jsonb_agg(jsonb_build_object(
                'reference', concat(q.key, '-', t.number, '-A', x.number), 'description', x.description,

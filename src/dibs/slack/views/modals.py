@@ -168,10 +168,15 @@ def note(facts: Facts, metadata: str) -> dict[str, Any]:
 
 
 def record_action(facts: Facts, metadata: str) -> dict[str, Any]:
-    """Record an external action before it is done."""
+    """Record an external action before it is done; the version of the form makes sure of its number."""
+    recorded = facts.actions[-1].number if facts.actions else 0
+    reference = f"{facts.task.name}-A{recorded + 1}"
     blocks = [
         about(facts.task),
-        section("Record it *before* you do it, so that nobody repeats it if you are interrupted."),
+        section(
+            "Record it *before* you do it, so that nobody repeats it if you are interrupted. It is recorded "
+            f"as `{reference}`: use that as the reference in the other system, or as its idempotency key."
+        ),
         field(
             Field.DESCRIPTION,
             "What are you about to do outside?",
