@@ -138,7 +138,7 @@ def test_an_outsider_is_told_the_rule_and_nothing_of_what_there_is(handed_back: 
     if words == "@":
         assert "Slack did not say who" in said
     else:
-        assert "Only members of a queue's channel and its supervisors may look at its records" in said
+        assert "Only members of a queue's channel or group and its supervisors may look at" in said
     assert "Refund" not in said
 
 

@@ -139,7 +139,7 @@ def test_a_supervisor_sees_what_is_set_changes_it_and_is_told_what_changed(offic
         f"<@{office.id('Dana')}>",
         "• Reasons for handing back: the usual ones → My own reason; Another reason (say which)",
         "• Longest hold: without end → 600 minutes",
-        "• … or than: no share of them → 20 % of all leases",
+        "• … or than: no share → 20 % of the leases held",
         "• Supervisors transfer and release: no → yes",
     ):
         assert line in told

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from dibs.domain.queue import KEY_FORM, LONGEST_LEASE_MINUTES, USUAL_REASONS
+from dibs.domain.queue import KEY_FORM, LONGEST_LEASE_MINUTES, USUAL_REASONS, Queue
 from dibs.domain.text import clean
 
 SETTINGS_CHANGED = "settings_changed"
@@ -75,6 +75,17 @@ class QueueSettings:
     reasons: tuple[str, ...] | None
     """None: the usual ones."""
     supervisor_operations: bool
+
+    def keeping(self, queue: Queue) -> QueueSettings:
+        """These settings with the queue's own seconds, where the minutes that are shown for them stayed."""
+        lease, hold = queue.lease_seconds, queue.longest_hold_seconds
+        return replace(
+            self,
+            lease_seconds=lease if self.lease_seconds == in_minutes(lease) * 60 else self.lease_seconds,
+            longest_hold_seconds=hold
+            if hold and self.longest_hold_seconds == in_minutes(hold) * 60
+            else self.longest_hold_seconds,
+        )
 
     def as_values(self) -> dict[str, Any]:
         """The settings by name, as JSON can hold them."""
@@ -152,6 +163,11 @@ def read_key(written: str | None) -> str | None:
     """The key in capitals, or None where it can be none."""
     key = (clean(written) or "").upper()
     return key if KEY_FORM.fullmatch(key) else None
+
+
+def in_minutes(seconds: int) -> int:
+    """Seconds as the whole minutes that are shown for them, at least one."""
+    return seconds // 60 or 1
 
 
 def whole_number(written: str | None) -> int | None:

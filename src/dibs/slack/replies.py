@@ -186,7 +186,7 @@ def _refusal(outcome: Outcome) -> str:
         case Refusal.LEASE_ENDED:
             return f"Your lease on {name} has ended, and it returns to the queue shortly."
         case Refusal.NOT_A_MEMBER:
-            return f"Only members of {_who_may(outcome)} may claim {name}, and you are not one."
+            return f"Only members of {who_may(outcome.eligible_group)} may claim {name}, and you are not one."
         case Refusal.BOT:
             return f"Bots may not claim {name}."
         case Refusal.OTHER_WORKSPACE:
@@ -256,7 +256,7 @@ def _next(outcome: Outcome) -> str:
                 f"{_resume(task)}."
             )
         case Refusal.NEW_OWNER_NOT_ELIGIBLE:
-            return f" Choose somebody who may: a member of {_who_may(outcome)}."
+            return f" Choose somebody who may: a member of {who_may(outcome.eligible_group)}."
         case Refusal.ACTION_OPEN:
             return " Press “How did it end?” on the card first."
         case Refusal.NEEDS_CHECK:
@@ -285,8 +285,8 @@ def _resume(task: Task | None) -> str:
     return f"`/queue resume{f' {task.queue_key}' if task else ''}`"
 
 
-def _who_may(outcome: Outcome) -> str:
-    group = outcome.eligible_group
+def who_may(group: str | None) -> str:
+    """Whose members may claim in a queue, with this group or without one."""
     return f"the group {text.group(group)}" if group else "the queue's channel"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dibs.domain.errors import Busy, LookUpFailed
 from dibs.domain.queue import KEY_FORM, Queue
 from dibs.service.reports import DEFAULT_DAYS, LONGEST_DAYS
-from dibs.slack import text
+from dibs.slack import replies, text
 from dibs.slack.front import Front
 from dibs.slack.listeners.answers import NO_QUEUE, Answer, private, queues_here, said
 from dibs.slack.payloads import Typed
@@ -39,10 +39,13 @@ def _report(front: Front, typed: Typed, queue: Queue, days: int) -> Answer:
             "report. Please try again in a moment."
         )
     if not allowed:
-        return said(
-            f"Only members of the queue's channel and its supervisors may see the report of *{queue.key}*, "
-            f"and you are neither. Join <#{queue.channel_id}>, then type it again."
+        group = queue.eligible_group
+        join = "Ask to be added to it" if group else f"Join <#{queue.channel_id}>"
+        words = (
+            f"Only members of {replies.who_may(group)} and its supervisors may see the report of "
+            f"*{queue.key}*, and you are neither. {join}, then type it again."
         )
+        return said(front.outgoing.worded(words, origin.deadline))
     try:
         review = front.reports.lease_review(queue, days, deadline=origin.deadline)
     except Busy:

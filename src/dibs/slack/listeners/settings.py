@@ -129,7 +129,7 @@ def _change(front: Front, form: Submission) -> Errors:
         queue.id,
         origin.user_id,
         form.number("seen"),
-        wanted,
+        wanted.keeping(queue),
         op_id=origin.op_id,
         deadline=origin.deadline,
     )

@@ -44,7 +44,11 @@ def _plain(value: object) -> str:
 
 
 def _minutes_of(seconds: int) -> str:
-    return f"{seconds // 60} minutes"
+    return _counted(seconds // 60 or 1)
+
+
+def _counted(minutes: int) -> str:
+    return "1 minute" if minutes == 1 else f"{minutes} minutes"
 
 
 def _people(users: Sequence[str]) -> str:
@@ -66,8 +70,11 @@ _SHOWN: dict[str, tuple[str, Show]] = {
     "supervisors": ("Supervisors", _people),
     "alert_channel": ("Alerts go to", lambda value: f"<#{value}>" if value else "each supervisor directly"),
     "spike_limit": ("Pause when more leases end than", _plain),
-    "spike_minutes": ("… within", lambda value: f"{value} minutes"),
-    "spike_share": ("… or than", lambda value: f"{value} % of all leases" if value else "no share of them"),
+    "spike_minutes": ("… within", _counted),
+    "spike_share": (
+        "… or than",
+        lambda value: f"{value} % of the leases held" if value else "no share",
+    ),
     "longest_hold_seconds": ("Longest hold", lambda value: _minutes_of(value) if value else "without end"),
     "reasons": ("Reasons for handing back", _reasons),
     "supervisor_operations": ("Supervisors transfer and release", lambda value: "yes" if value else "no"),

@@ -142,7 +142,7 @@ def owner_gone(letter: Letter) -> str:
     why = (
         "has no active account any more"
         if letter.payload.get("standing") == "deactivated"
-        else "is no longer in the queue's channel"
+        else "may no longer claim in this queue"
     )
     if not still_matters(letter):
         return f"{owner} {why}. {_withdrawn(facts, '')}"

@@ -22,6 +22,7 @@ from dibs.domain.settings import (
     MOST_SPIKE_MINUTES,
     Fault,
     UserGroup,
+    in_minutes,
 )
 from dibs.slack import words
 from dibs.slack.ids import Field, View
@@ -117,11 +118,11 @@ def _inputs(
             Field.LEASE_MINUTES,
             "Lease, in minutes",
             number_input(
-                queue.lease_seconds // 60 or 1 if queue else DEFAULT_LEASE_MINUTES,
+                in_minutes(queue.lease_seconds) if queue else DEFAULT_LEASE_MINUTES,
                 most=LONGEST_LEASE_MINUTES,
             ),
-            hint="How long an owner keeps a task before it returns to the queue. Owners can renew it. "
-            "A change holds for new leases; those that run now keep their end.",
+            hint="How long an owner keeps a task before it returns to the queue. Owners can renew it."
+            + (" A change holds for new leases; those that run now keep their end." if queue else ""),
         ),
         _who_may_claim(queue.eligible_group if queue else None, groups),
         field(
@@ -148,12 +149,12 @@ def _inputs(
         ),
         field(
             Field.SPIKE_MINUTES,
-            "… within so many minutes",
+            "… within this many minutes",
             number_input(queue.spike_minutes if queue else DEFAULT_SPIKE_MINUTES, most=MOST_SPIKE_MINUTES),
         ),
         field(
             Field.SPIKE_SHARE,
-            "… or than this percentage of all leases, where that is more",
+            "… or than this percentage of the leases held, where that is more",
             number_input(share, most=100),
             hint="For large teams. Empty: the number above alone counts.",
             optional=True,
@@ -161,7 +162,7 @@ def _inputs(
         field(
             Field.LONGEST_HOLD_MINUTES,
             "Longest hold, in minutes",
-            number_input(hold // 60 or 1 if hold else None, most=LONGEST_HOLD_MINUTES),
+            number_input(in_minutes(hold) if hold else None, most=LONGEST_HOLD_MINUTES),
             hint="How long one owner can keep a task by renewing. Empty: without end.",
             optional=True,
         ),
