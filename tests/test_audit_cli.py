@@ -124,6 +124,7 @@ def test_verify_tells_of_everything_and_names_what_does_not_fit(
         (["verify", "--task", "SUP-9"], "There is no task SUP-9."),
         (["export", "--queue", "NOPE"], "There is no queue NOPE."),
         (["export", "--task", "12"], "a task is written like SUP-12"),
+        (["export", "--task", "SUP-1", "--user", "U1"], "leave out --task, or --user"),
         (["export", "--since", "soon"], "a time is written like 2026-11-01"),
         (["export", "--output", "/nowhere/x"], "/nowhere/"),
         (["verify", "--against", "/nowhere/x"], "/nowhere/x"),

@@ -168,6 +168,8 @@ def _since(written: str) -> datetime:
 
 
 def _selections(asked: argparse.Namespace, service: VerifyService) -> list[Selection]:
+    if asked.task and asked.user:
+        raise ConfigError("--user says what a person did in queues: leave out --task, or --user.")
     if asked.task:
         name = "-".join(map(str, asked.task))
         return [Selection(Topic.TASK, (), _only(service.tasks(*asked.task), f"task {name}"), asked.since)]

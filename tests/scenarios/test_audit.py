@@ -12,6 +12,7 @@ from tests.support.bot import Office
 
 from dibs.playground import Channel
 from dibs.playground.blockkit import check_blocks
+from dibs.slack.views.history import MOST_EVENTS
 
 FILL = """
 INSERT INTO dibs.event (queue_id, task_id, kind, actor_id, at, version_before, version_after, op_id, why)
@@ -211,6 +212,17 @@ def _stamps(page: dict[str, Any]) -> list[int]:
     return [
         int(block["text"]["text"].split("^")[1]) for block in page["blocks"][1:] if block["type"] == "section"
     ]
+
+
+def test_ten_thousand_events_of_a_task_are_answered_like_ten(office: Office) -> None:
+    card = office.add_task()
+    office.execute(FILL, actor=office.id("Bilal"), number=10_000)
+    page = turn(office, "Amal", audit(office, "Amal", "SUP-1"), "older")
+    assert len(_stamps(page)) == 10
+    office.press("Amal", card, "history")
+    shown = office.opened("Amal")["blocks"]
+    assert len(shown) == MOST_EVENTS + 2
+    assert f"Only the newest {MOST_EVENTS} are shown." in str(shown[-1])
 
 
 def test_long_texts_make_shorter_pages_and_none_is_missed(office: Office) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import tracemalloc
 from typing import Any
@@ -24,8 +25,9 @@ FILL = """
 INSERT INTO dibs.event (queue_id, task_id, kind, actor_id, at, version_before, version_after, op_id, why)
 SELECT t.queue_id, t.id, 'claim_rejected', :actor, t.created_at + n * interval '1 second', 1, 1,
        'filled-' || :mark || n, 'held'
-FROM dibs.task t, generate_series(1, :number) AS n WHERE t.id = :task
+FROM dibs.task t, generate_series(CAST(:start AS int), :end) AS n WHERE t.id = :task
 """
+PIECE = 10_000
 
 
 def exported(engine: sa.Engine, selection: Selection, form: Form) -> str:
@@ -43,7 +45,10 @@ def of_task(task: Task) -> Selection:
 
 
 def fill(desk: Desk, task: Task, number: int, mark: str = "") -> None:
-    desk.execute(FILL, actor=AMAL, number=number, task=task.id, mark=mark)
+    # In pieces, each of which is done within the time that a press has.
+    for start in range(0, number, PIECE):
+        piece = min(PIECE, number - start)
+        desk.execute(FILL, actor=AMAL, start=start + 1, end=start + piece, task=task.id, mark=mark)
 
 
 ODD = '=1+1\n"quoted", ümläut 🎉 \u2028 <b>\ttab'
@@ -161,30 +166,27 @@ def test_an_export_that_nobody_waits_for_ends(desk: Desk, engine: sa.Engine) -> 
         ExportService(Guard(engine)).write([of_task(task)], Form.CSV, io.StringIO(), give_up=lambda: True)
 
 
-@pytest.mark.parametrize("newer", [False, True])
-@pytest.mark.parametrize("topic", list(Topic))
-def test_a_page_reads_few_rows_of_many_by_an_index(
-    desk: Desk, engine: sa.Engine, topic: Topic, *, newer: bool
-) -> None:
+def test_a_page_reads_few_rows_of_many_by_an_index(desk: Desk, engine: sa.Engine) -> None:
     task = desk.task()
-    fill(desk, task, 10_000)
+    fill(desk, task, 100_000)
     desk.execute("ANALYZE dibs.event")
     middle = desk.rows("SELECT at, id FROM dibs.event ORDER BY at, id OFFSET 5000 LIMIT 1")[0]
-    subject: object = {Topic.TASK: task.id, Topic.QUEUE: task.queue_id, Topic.PERSON: AMAL}[topic]
-    values = {
-        "subject": subject,
-        "queue_ids": [task.queue_id],
-        "at": middle["at"],
-        "id": middle["id"],
-        "since": task.created_at,
-        "most": 11,
-    }
-    statement = audit.page(topic, newer=newer)
-    bound = statement.compile().binds.values()
-    explain = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement.text}").bindparams(*bound)
-    rows = Guard(engine).run(explain, {name: values[name] for name in audit.TAKES[topic]}, Deadline.after(20))
-    plan = rows[0]["QUERY PLAN"][0]["Plan"]
-    assert _most_rows(plan) <= 33, plan
+    subjects: dict[Topic, object] = {Topic.TASK: task.id, Topic.QUEUE: task.queue_id, Topic.PERSON: AMAL}
+    for topic, newer in itertools.product(Topic, (False, True)):
+        values = {
+            "subject": subjects[topic],
+            "queue_ids": [task.queue_id],
+            "at": middle["at"],
+            "id": middle["id"],
+            "since": task.created_at,
+        }
+        statement = audit.page(topic, 11, newer=newer)
+        bound = statement.compile().binds.values()
+        explain = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement.text}").bindparams(*bound)
+        asked = {name: values[name] for name in audit.TAKES[topic]}
+        rows = Guard(engine).run(explain, asked, Deadline.after(20))
+        plan = rows[0]["QUERY PLAN"][0]["Plan"]
+        assert _most_rows(plan) <= 33, (topic, newer, plan)
 
 
 def _most_rows(plan: dict[str, Any]) -> float:

@@ -317,7 +317,9 @@ def test_erased_texts_still_verify(desk: Desk, engine: sa.Engine) -> None:
     assert verified(engine) == before
 
 
-def test_events_from_before_the_chain_are_counted(desk: Desk, engine: sa.Engine, storied: Task) -> None:
+def test_events_from_before_the_chain_are_counted_and_the_chain_begins_after_them(
+    desk: Desk, engine: sa.Engine, service: TransitionService, storied: Task
+) -> None:
     desk.execute(
         "UPDATE dibs.event SET hash = NULL, previous = NULL, content = NULL "
         "WHERE task_id = (SELECT id FROM dibs.task WHERE number = 1)"
@@ -326,6 +328,11 @@ def test_events_from_before_the_chain_are_counted(desk: Desk, engine: sa.Engine,
     intact = verified(engine)
     assert isinstance(intact, Intact)
     assert intact.before_the_chain == 1
+    older = desk.value("SELECT id FROM dibs.task WHERE number = 1")
+    assert service.claim(older, AMAL, 1).changed
+    assert service.claim(older, BILAL, 1).unchanged
+    assert service.start(older, AMAL, 2).changed
+    assert isinstance(verified(engine), Intact)
     first = _ids(desk, storied)[3]
     desk.execute("UPDATE dibs.event SET hash = NULL WHERE id = :id", id=first)
     assert found(engine, "no hash").event_id == first

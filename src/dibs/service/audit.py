@@ -179,9 +179,8 @@ def read_on(
         "at": beyond.at,
         "id": beyond.id,
         "since": selection.since or OLDEST.at,
-        "most": most,
     }
-    statement = audit.page(selection.topic, newer=newer)
+    statement = audit.page(selection.topic, most, newer=newer)
     wanted = {name: values[name] for name in audit.TAKES[selection.topic]}
     return [audit.as_record(row) for row in guard.run_once(statement, wanted, deadline)]
 

@@ -15,11 +15,11 @@ from dibs.store.tasks import EVENT_ACTIONS, as_event_actions
 _OF_TASK = """
     SELECT e.id, e.at FROM dibs.event e
     WHERE e.task_id = :subject AND e.id {beyond} :id AND e.at >= :since
-    ORDER BY e.id {order} LIMIT :most"""
+    ORDER BY e.id {order} LIMIT {most}"""
 _BY_TIME = """
     SELECT e.id, e.at FROM dibs.event e
     WHERE {whose} AND (e.at, e.id) {beyond} (:at, :id) AND e.at >= :since
-    ORDER BY e.at {order}, e.id {order} LIMIT :most"""
+    ORDER BY e.at {order}, e.id {order} LIMIT {most}"""
 _OF_QUEUE = "e.queue_id = :subject"
 _OF_PERSON = tuple(
     f"{whose} = :subject AND e.queue_id = ANY(:queue_ids)"
@@ -52,7 +52,6 @@ _TYPES: dict[Topic, dict[str, sa.types.TypeEngine[Any]]] = {
         "subject": sa.Text() if topic is Topic.PERSON else sa.BigInteger(),
         "id": sa.BigInteger(),
         "since": sa.TIMESTAMP(timezone=True),
-        "most": sa.Integer(),
         **({} if topic is Topic.TASK else {"at": sa.TIMESTAMP(timezone=True)}),
         **({"queue_ids": sa.ARRAY(sa.BigInteger())} if topic is Topic.PERSON else {}),
     }
@@ -63,8 +62,11 @@ TAKES = {topic: tuple(types) for topic, types in _TYPES.items()}
 
 
 @cache
-def page(topic: Topic, *, newer: bool) -> sa.TextClause:
-    """The statement for the next events beyond a place, the nearest first.
+def page(topic: Topic, most: int, *, newer: bool) -> sa.TextClause:
+    """The statement for the next events beyond a place, the nearest first, `most` at the most.
+
+    The number stands in the statement itself: of a parameter the planner knows nothing, and took so many rows
+    for likely that it read the whole table.
 
     It reads no more rows than it returns, but for a task's events that are older than `since`, and a person's
     in other queues.
@@ -73,13 +75,13 @@ def page(topic: Topic, *, newer: bool) -> sa.TextClause:
     by = f"p.at {order}, p.id {order}"
     if topic is Topic.TASK:
         by = f"p.id {order}"
-        picked = _OF_TASK.format(beyond=beyond, order=order)
+        picked = _OF_TASK.format(beyond=beyond, order=order, most=most)
     elif topic is Topic.QUEUE:
-        picked = _BY_TIME.format(whose=_OF_QUEUE, beyond=beyond, order=order)
+        picked = _BY_TIME.format(whose=_OF_QUEUE, beyond=beyond, order=order, most=most)
     else:
-        each = [_BY_TIME.format(whose=whose, beyond=beyond, order=order) for whose in _OF_PERSON]
+        each = [_BY_TIME.format(whose=whose, beyond=beyond, order=order, most=most) for whose in _OF_PERSON]
         merged = " UNION ".join(f"({one})" for one in each)
-        picked = f"SELECT p.id, p.at FROM ({merged}) p ORDER BY {by} LIMIT :most"
+        picked = f"SELECT p.id, p.at FROM ({merged}) p ORDER BY {by} LIMIT {most}"
     statement = sa.text(f"WITH picked AS MATERIALIZED ({picked}\n){_WITH_WORDS.format(by=by)}")
     return statement.bindparams(*(sa.bindparam(name, type_=_TYPES[topic][name]) for name in TAKES[topic]))
 
