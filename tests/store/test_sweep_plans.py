@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from tests.support.store import AMAL, Desk
+from tests.support.store import AMAL, Desk, open_desk
 
 from dibs.store import breaker, clock
 from dibs.store.sweep import EXPIRE_BATCH, WITH_ENDED_LEASES
@@ -63,6 +63,15 @@ def test_only_the_leases_that_have_ended_are_looked_at(
         (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"] for node in scans
     )
     assert looked_at <= 10
+
+
+def test_what_is_held_up_by_a_breaker_costs_the_other_queues_nothing(full_desk: Desk) -> None:
+    other = open_desk(full_desk.engine, key="OPS")
+    full_desk.execute("UPDATE dibs.breaker SET open_since = now() WHERE queue_id <> :q", q=other.queue.id)
+    full_desk.execute("UPDATE dibs.task SET lease_until = now() - interval '1 hour' WHERE state = 'claimed'")
+    nodes = [node for node in plan(full_desk, WITH_ENDED_LEASES, {"until": None}) if node["Actual Loops"]]
+    [found] = [node for node in nodes if node.get("Relation Name") == "task"]
+    assert (found["Actual Rows"], found["Actual Loops"]) == (0, 1)
 
 
 def test_writing_down_that_owners_can_renew_looks_at_no_task(full_desk: Desk) -> None:
