@@ -18,6 +18,7 @@ from dibs.domain.task import ActionStatus, State
 from dibs.playground.blockkit import check_blocks, check_view
 from dibs.slack import text
 from dibs.slack.views.card import MOST_TEXT, Message, card
+from dibs.slack.views.history import history
 from dibs.slack.views.lists import task_list
 
 CHECKER = Path(__file__).parents[3] / "shared" / "slack" / "check_blocks.py"
@@ -121,6 +122,12 @@ def test_forms_with_extreme_facts(words: str, actions: int) -> None:
         assert len(json.dumps(view)) < 250_000
         for said in _mrkdwn(view):
             _assert_only_our_own_marks(said)
+
+
+def test_a_history_that_is_not_whole_says_where_the_older_events_are() -> None:
+    whole, cut = (str(history(task(), [], more=more)["blocks"]) for more in (False, True))
+    assert "Only the newest 40 are shown. The older ones: `/audit SUP-12`" in cut
+    assert "/audit" not in whole
 
 
 @few

@@ -107,8 +107,8 @@ REFUSAL = {
 
 
 def reason(value: str) -> str:
-    """The words of a reason, for formatted text; a queue's own reasons are their own words."""
-    return text.one_line(_plain_reason(value), 75)
+    """The words of a reason that was given, for formatted text; a queue's own reasons are their own words."""
+    return "Another reason" if value == Reason.OTHER else text.one_line(_plain_reason(value), 75)
 
 
 def reasons(values: Sequence[str]) -> list[tuple[str, str]]:

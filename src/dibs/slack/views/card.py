@@ -85,7 +85,7 @@ def _status(task: Task) -> str:
 def _check_warning(facts: Facts) -> str:
     """Why the task needs a check, what was recorded and by whom; what is still open comes first."""
     task = facts.task
-    lines = [f":warning: *Needs a check.* {_why_flagged(facts.flagged)} Find out before you repeat anything."]
+    lines = [f":warning: *Needs a check.* {why_flagged(facts.flagged)} Find out before you repeat anything."]
     actions = sorted(facts.actions, key=lambda action: not action.status.is_open)
     lines += [f"• {words.action(task, action, 150)}" for action in actions[:MOST_ACTIONS]]
     if len(actions) > MOST_ACTIONS:
@@ -95,7 +95,8 @@ def _check_warning(facts: Facts) -> str:
     return "\n".join(lines)
 
 
-def _why_flagged(flagged: Flagged | None) -> str:
+def why_flagged(flagged: Flagged | None) -> str:
+    """What made a task need its check, in a sentence."""
     may = "something may already have happened outside."
     if flagged is None:
         return may.capitalize()

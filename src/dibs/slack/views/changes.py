@@ -57,7 +57,11 @@ def _people(users: Sequence[str]) -> str:
 
 
 def _reasons(values: Sequence[str] | None) -> str:
-    return "; ".join(words.reason(value) for value in values) if values else "the usual ones"
+    return (
+        "; ".join(text.one_line(label, 75) for _, label in words.reasons(values))
+        if values
+        else "the usual ones"
+    )
 
 
 _SHOWN: dict[str, tuple[str, Show]] = {

@@ -9,6 +9,7 @@ from dibs.domain.queue import Facts, Queue
 from dibs.domain.task import ActionStatus, ExternalAction, ExternalAnswer, Reason, State, Task
 from dibs.slack import text, words
 from dibs.slack.ids import ANSWER_PREFIX, Field, View
+from dibs.slack.views.card import why_flagged
 from dibs.slack.views.elements import (
     Block,
     context,
@@ -101,8 +102,7 @@ def check(facts: Facts, metadata: str, *, then_start: bool) -> dict[str, Any]:
     blocks = [
         about(task),
         section(
-            "Something may already have happened outside. Look it up where it would have happened, "
-            "and say what you found."
+            f"{why_flagged(facts.flagged)} Look it up where it would have happened, and say what you found."
         ),
     ]
     blocks += [

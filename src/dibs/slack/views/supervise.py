@@ -73,7 +73,7 @@ def force_release(facts: Facts, metadata: str) -> dict[str, Any]:
             optional=True,
         ),
     ]
-    title = f"Release {task.name}"
+    title = f"Force release {task.name}"
     return modal(View.FORCE_RELEASE, title, blocks, metadata=metadata, submit="Force release")
 
 
