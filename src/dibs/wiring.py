@@ -42,7 +42,14 @@ from dibs.slack.reporter import Reporter
 from dibs.slack.socket import SlackSocket
 from dibs.slack.web import SlackWeb
 from dibs.store import schema
-from dibs.store.engine import BACKGROUND, PRESS, DatabaseUnusable, check_reachable, make_engine
+from dibs.store.engine import (
+    BACKGROUND,
+    PRESS,
+    DatabaseUnusable,
+    check_reachable,
+    check_sessions,
+    make_engine,
+)
 from dibs.store.guard import Guard
 
 _log = logging.getLogger(__name__)
@@ -67,14 +74,19 @@ class Bot:
     queries: TaskQueries
     guards: tuple[Guard, ...]
     engines: tuple[sa.Engine, ...]
+    connections: tuple[int, ...]
+    """How many each of the engines may open."""
     metrics: MetricsServer | None
     """Where the metrics have a port of their own."""
 
     def start(self) -> None:
         """Start the sweep, the delivery and the other jobs, and open the connection of Socket Mode.
 
-        Raises ConfigError where Slack does not let Dibs open it.
+        Every connection to the database is opened, so that one that cannot be had is told now. Raises
+        DatabaseUnusable there, and ConfigError where Slack does not let Dibs open Socket Mode's.
         """
+        for guard, number in zip(self.guards, self.connections, strict=True):
+            _open(guard, number)
         self.scheduler.start()
         if self.socket is not None:
             try:
@@ -109,21 +121,15 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
     Raises ConfigError or DatabaseUnusable, each with one line that says what to do.
     """
     background = make_engine(database_url, BACKGROUND, pool_size=_BACKGROUND_CONNECTIONS)
-    check_reachable(background)
-    schema.upgrade(background)
-    presses = make_engine(database_url, PRESS, pool_size=settings.threads + 2)
+    _make_ready(background)
+    connections = (settings.threads + 2, _BACKGROUND_CONNECTIONS)
+    presses = make_engine(database_url, PRESS, pool_size=connections[0])
     metrics = Metrics()
     web = SlackWeb(settings.slack_bot_token, settings.slack_api_url, telemetry=metrics)
     bot = _introduce(web, settings)
 
     press_guard, background_guard = Guard(presses), Guard(background)
-    try:
-        press_guard.open_connections(settings.threads)
-    except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
-        raise DatabaseUnusable(
-            f"The database does not give {settings.threads} connections: {' '.join(str(error).split())}. "
-            "Raise its max_connections, or set DIBS_THREADS to a smaller number."
-        ) from error
+    _open(press_guard, settings.threads)
     membership = MembershipService(press_guard, web)
     pauses = ReleasePauses(press_guard)
     transitions = TransitionService(
@@ -213,7 +219,30 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
         queries=front.queries,
         guards=(press_guard, background_guard),
         engines=(presses, background),
+        connections=connections,
     )
+
+
+def _make_ready(engine: sa.Engine) -> None:
+    try:
+        check_reachable(engine)
+        check_sessions(engine)
+        schema.upgrade(engine)
+    except DatabaseUnusable:
+        engine.dispose()
+        raise
+
+
+def _open(guard: Guard, number: int) -> None:
+    try:
+        guard.open_connections(number)
+    except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
+        said = " ".join(str(getattr(error, "orig", None) or error).split())
+        raise DatabaseUnusable(
+            "The database does not give all of the connections that Dibs needs: "
+            f"{said}. Let it, the role and a pooler before it give DIBS_THREADS + 14 "
+            "(max_connections, CONNECTION LIMIT, default_pool_size), or set DIBS_THREADS to a smaller number."
+        ) from error
 
 
 def _introduce(web: SlackWeb, settings: Settings) -> Mapping[str, Any]:

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.support.replicas import TEST_POSTGRES_BIN, lone_server
 
 from dibs.store.embedded import EmbeddedPostgres
 
@@ -19,12 +20,17 @@ TEST_DATABASE_URL = "DIBS_TEST_DATABASE_URL"
 def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Yield the libpq URI of a role that may create databases and end other sessions.
 
-    It is an embedded server of the tests' own, or the one that DIBS_TEST_DATABASE_URL names, so that the
-    same tests run on every version of PostgreSQL that Dibs supports.
+    It is an embedded server of the tests' own, one by the programs in the folder that DIBS_TEST_POSTGRES_BIN
+    names, or the one that DIBS_TEST_DATABASE_URL names, so that the same tests run on every version of
+    PostgreSQL that Dibs supports.
     """
     named = os.environ.get(TEST_DATABASE_URL)
     if named:
         yield named
+        return
+    if os.environ.get(TEST_POSTGRES_BIN):
+        with lone_server() as other:
+            yield other.url
         return
     with EmbeddedPostgres(tmp_path_factory.mktemp("postgres"), fsync=False) as server:
         yield server.url

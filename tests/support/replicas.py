@@ -1,4 +1,4 @@
-"""A primary and its standby on this machine: to kill, to freeze, to promote."""
+"""Servers of the tests' own, by whichever programs: one alone, or a primary and its standby to promote."""
 
 from __future__ import annotations
 
@@ -21,13 +21,16 @@ from dibs.store.embedded.account import Account, account_for
 from dibs.store.embedded.binaries import binaries_for
 from dibs.store.embedded.process import child_environment, launch_command
 
+TEST_POSTGRES_BIN = "DIBS_TEST_POSTGRES_BIN"
+"""Names the folder of another PostgreSQL's programs than the embedded one's."""
+
 _ROLE = "dibs"
 _STANDBY = "standby"
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
     "fsync": "off",
-    "max_connections": "60",
+    "max_connections": "100",
     "shared_buffers": "32MB",
     "cluster_name": _STANDBY,
 }
@@ -91,14 +94,15 @@ class Server:
             row = cursor.fetchone() if cursor.description else None
             return row[0] if row else None
 
-    def freeze(self) -> None:
-        """Let the server and all its sessions do nothing any more, while their connections stay."""
-        self._signal(signal.SIGSTOP)
-
     def kill(self) -> None:
         """End the server and all its sessions at once, as a machine that loses its power does."""
-        self._signal(signal.SIGKILL)
-        self._end()
+        if self._process is not None:
+            first = self._process.pid
+            # Each of a server's processes leads a session of its own.
+            for pid in (first, *_children(first)):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            self._end()
 
     def stop(self) -> None:
         """Shut the server down in order."""
@@ -110,14 +114,6 @@ class Server:
         if self._process is not None:
             self._process.wait(PATIENCE)
             self._process = None
-
-    def _signal(self, number: signal.Signals) -> None:
-        # Each of a server's processes leads a session of its own.
-        if self._process is not None:
-            first = self._process.pid
-            for pid in (first, *_children(first)):
-                with suppress(ProcessLookupError):
-                    os.kill(pid, number)
 
     def _answers(self) -> bool:
         try:
@@ -165,26 +161,41 @@ def address(servers: Sequence[Server], database: str = _ROLE) -> str:
 
 
 @contextmanager
-def pair_of_servers(bin_dir: Path | None = None) -> Iterator[Pair]:
-    """A primary with the empty database `dibs` and a synchronous standby, by the programs in `bin_dir`."""
+def _servers(*names: str) -> Iterator[list[Server]]:
     account = account_for(Path("/nowhere"))
-    programs = bin_dir or binaries_for(account).bin_dir
-    with tempfile.TemporaryDirectory(prefix="dibs-pair-") as name:
+    programs = Path(os.environ.get(TEST_POSTGRES_BIN) or binaries_for(account).bin_dir)
+    with tempfile.TemporaryDirectory(prefix="dibs-servers-") as folder:
         # The servers' user need not be the one that runs the tests, whose own temporary folder is closed.
-        Path(name).chmod(0o755)
-        primary, standby = (Server(programs, account, Path(name, role)) for role in ("primary", _STANDBY))
+        Path(folder).chmod(0o755)
+        servers = [Server(programs, account, Path(folder, name)) for name in names]
         try:
-            primary.create()
-            primary.start()
-            primary.ask("CREATE DATABASE dibs")
-            primary.stop()
-            primary.copy_to(standby)
-            primary.start()
-            standby.start()
-            primary.ask("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
-            primary.ask("SELECT pg_reload_conf()")
-            wait_until(lambda: primary.ask("SELECT sync_state FROM pg_stat_replication") == "sync")
-            yield Pair(primary, standby)
+            yield servers
         finally:
-            primary.kill()
-            standby.kill()
+            for server in servers:
+                server.kill()
+
+
+@contextmanager
+def lone_server() -> Iterator[Server]:
+    """A server that runs."""
+    with _servers("server") as (server,):
+        server.create()
+        server.start()
+        yield server
+
+
+@contextmanager
+def pair_of_servers() -> Iterator[Pair]:
+    """A primary with the empty database `dibs`, and a synchronous standby."""
+    with _servers("primary", _STANDBY) as (primary, standby):
+        primary.create()
+        primary.start()
+        primary.ask("CREATE DATABASE dibs")
+        primary.stop()
+        primary.copy_to(standby)
+        primary.start()
+        standby.start()
+        primary.ask("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
+        primary.ask("SELECT pg_reload_conf()")
+        wait_until(lambda: primary.ask("SELECT sync_state FROM pg_stat_replication") == "sync")
+        yield Pair(primary, standby)

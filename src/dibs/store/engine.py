@@ -54,6 +54,14 @@ _SET: LiteralString = (
 _TAKES_NO_WRITES = "session is read-only"
 """What libpq says, in no other language, of a server that is no primary."""
 
+_SHARED_BY_STATEMENT = "statement pooling mode"
+"""What PgBouncer says where it shares sessions even by statement."""
+_SHARED = (
+    "DATABASE_URL leads to a pooler whose sessions are shared, and Dibs needs one of its own for each "
+    "connection. Set pool_mode = session for this database in PgBouncer, or the like in another pooler, or "
+    "let DATABASE_URL name the server itself."
+)
+
 connect_by: ContextVar[Deadline | None] = ContextVar("connect_by", default=None)
 """Until when a connection that is opened here must stand, however many hosts are tried for it."""
 
@@ -222,6 +230,8 @@ def check_reachable(engine: sa.Engine) -> None:
                 "The database at DATABASE_URL takes no writes: it is a standby, or set to be read-only. Dibs "
                 "decides on the primary only: name the primary in DATABASE_URL, or all hosts that may be it."
             ) from error
+        if _SHARED_BY_STATEMENT in said:
+            raise DatabaseUnusable(_SHARED) from error
         raise DatabaseUnusable(
             f"The database at DATABASE_URL could not be reached: {said}. "
             "Check the address, the password and that the server is running."
@@ -230,3 +240,16 @@ def check_reachable(engine: sa.Engine) -> None:
         raise DatabaseUnusable(
             f"The database is PostgreSQL {(version or 0) // 10000}; Dibs needs version 14 or later."
         )
+
+
+def check_sessions(engine: sa.Engine) -> None:
+    """See that each connection has a session of its own, and no pooler shares sessions by transaction.
+
+    Settings and prepared statements would be those of whoever used a session last. Needs two connections
+    of `engine`. Raises DatabaseUnusable with one line that says what to do.
+    """
+    asked = sa.text("SELECT pg_backend_pid()")
+    with engine.connect() as one, engine.connect() as other:
+        first, second = ([connection.scalar(asked) for connection in (one, other)] for _ in range(2))
+    if first != second or len(set(first)) == 1:
+        raise DatabaseUnusable(_SHARED)
