@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any, LiteralString
 
 import pytest
+import sqlalchemy as sa
 from tests.support.holders import Holder, Pressed, holder, wait_for_waiters
 from tests.support.journey import guard_of, now, place
-from tests.support.store import AMAL, BILAL, SUE, Desk
+from tests.support.store import AMAL, BILAL, DANA, HANA, MAREK, SUE, Desk, open_desk
 
 from dibs.deadline import Deadline
 from dibs.domain.task import State
 from dibs.service.sweep import SweepService
 from dibs.service.transitions import TransitionService
-from dibs.store import cards
+from dibs.store import cards, members
 
 FIRST_CARD: LiteralString = "SELECT FROM dibs.card WHERE task_id = %(id)s FOR UPDATE"
 MESSAGE: LiteralString = "SELECT FROM dibs.outbox WHERE id = %(id)s FOR UPDATE"
@@ -58,7 +60,7 @@ def _sweep(desk: Desk) -> object:
 
 
 def _post_again(desk: Desk) -> object:
-    values = {"queue_id": desk.queue.id, "channel_id": "C0OTHER"}
+    values = {"queue_id": desk.queue.id, "channel_id": "C0OTHER", "alert_channel": None}
     return guard_of(desk).run(cards.POST_AGAIN, values, Deadline.after(5))
 
 
@@ -78,6 +80,97 @@ def test_cards_are_locked_in_the_order_of_their_tasks(
         _is_free(somebody, FIRST_CARD, second)
         somebody.rollback()
         changed.answer()
+
+
+@pytest.mark.parametrize(
+    "lock", ["SELECT FROM dibs.queue FOR NO KEY UPDATE", "SELECT FROM dibs.outbox FOR UPDATE"]
+)
+def test_a_queue_that_moves_is_locked_before_its_messages_and_these_before_its_cards(
+    desk: Desk, database_url: str, lock: LiteralString
+) -> None:
+    task = place(desk, State.CLAIMED)
+    _two_messages(desk, [task.id])
+    with holder(database_url) as settings:
+        settings.do(lock)
+        moved = Pressed(lambda: _post_again(desk))
+        wait_for_waiters(database_url)
+        _is_free(settings, FIRST_CARD, task.id)
+        settings.rollback()
+        moved.answer()
+    assert desk.value("SELECT channel_id FROM dibs.card") == "C0OTHER"
+
+
+def _put_last(desk: Desk, person: str) -> None:
+    """Where the rows lie, the person's in this queue comes after all others."""
+    desk.execute(
+        "DELETE FROM dibs.queue_member WHERE queue_id = :q AND user_id = :p", q=desk.queue.id, p=person
+    )
+    desk.admit(person)
+
+
+IN_QUEUE: LiteralString = "SELECT FROM dibs.queue_member WHERE queue_id = %(id)s FOR UPDATE"
+
+
+def _told(desk: Desk, **more: object) -> dict[str, object]:
+    return {"workspace": desk.queue.workspace, "user_id": AMAL, **more}
+
+
+def _in_channel(desk: Desk) -> dict[str, object]:
+    return _told(desk, channel_id=desk.queue.channel_id, at=datetime.now(UTC))
+
+
+@pytest.mark.parametrize(
+    ("statement", "values"),
+    [
+        (members.ACCOUNT_CHANGED, lambda desk: _told(desk, deactivated=True)),
+        (members.JOINED, _in_channel),
+        (members.LEFT, _in_channel),
+    ],
+    ids=["account", "joined", "left"],
+)
+def test_what_is_told_of_a_person_locks_them_in_the_order_of_the_queues(
+    desk: Desk, database_url: str, statement: sa.Executable, values: Callable[[Desk], dict[str, object]]
+) -> None:
+    """As a claim of the longest waiting task of several queues does."""
+    other = open_desk(desk.engine, key="BIL")
+    for channel in ("C0ELSEWHERE", desk.queue.channel_id):
+        desk.execute("UPDATE dibs.queue SET channel_id = :c WHERE id = :id", c=channel, id=desk.queue.id)
+    _put_last(desk, AMAL)
+    with holder(database_url) as somebody:
+        somebody.do(IN_QUEUE, id=desk.queue.id)
+        told = Pressed(lambda: guard_of(desk).run(statement, values(desk), Deadline.after(5)))
+        wait_for_waiters(database_url)
+        _is_free(somebody, IN_QUEUE, other.queue.id)
+        somebody.rollback()
+        told.answer()
+
+
+@pytest.mark.parametrize(
+    "present", [[], [AMAL, BILAL, HANA, DANA]], ids=["all gone", "one joins, one leaves"]
+)
+def test_a_reading_of_all_members_locks_them_in_the_order_of_their_ids(
+    desk: Desk, database_url: str, present: list[str]
+) -> None:
+    desk.execute("UPDATE dibs.queue_member SET standing = 'left' WHERE user_id = :id", id=DANA)
+    _put_last(desk, AMAL)
+    first, last = (DANA, MAREK) if present else (AMAL, HANA)
+    values = {
+        "queue_id": desk.queue.id,
+        "eligible_group": None,
+        "present": present,
+        "read_at": datetime.now(UTC) + timedelta(hours=1),
+    }
+    with holder(database_url) as somebody:
+        somebody.do(PERSON, id=first)
+        read = Pressed(lambda: guard_of(desk).run(members.READ_WHOLE, values, Deadline.after(5)))
+        wait_for_waiters(database_url)
+        _is_free(somebody, PERSON, last)
+        somebody.rollback()
+        read.answer()
+    left = desk.rows(
+        "SELECT user_id FROM dibs.queue_member WHERE standing = 'left' AND user_id <> :sue", sue=SUE
+    )
+    assert {row["user_id"] for row in left} == {AMAL, BILAL, HANA, MAREK, DANA} - set(present)
 
 
 def _two_messages(desk: Desk, tasks: list[int]) -> list[int]:

@@ -99,6 +99,8 @@ WHERE {OUT_OF_DATE} AND next_try_at <= now() AND (sender IS NULL OR sender_until
 ORDER BY next_try_at, task_id LIMIT :most"""
 )
 
+# The queue, its messages and its cards, in the order in which others lock them: a change of the settings has
+# the queue and waits for people; a press has its person and waits for its messages; then come the cards.
 POST_AGAIN = sa.text(
     """
 WITH moved AS (
@@ -106,12 +108,16 @@ WITH moved AS (
     SET channel_id = :channel_id, alert_channel = :alert_channel,
         members_read_at = NULL, members_tried_at = NULL
     WHERE id = :queue_id
+    RETURNING id
+), messages AS MATERIALIZED (
+    SELECT o.id FROM moved m JOIN dibs.outbox o ON o.queue_id = m.id
+    WHERE o.live OR o.shown < o.wanted ORDER BY o.id FOR UPDATE OF o
 ), locked AS MATERIALIZED (
-    SELECT c.task_id FROM dibs.card c JOIN dibs.task t ON t.id = c.task_id
-    WHERE t.queue_id = :queue_id AND t.state <> 'done' ORDER BY c.task_id FOR UPDATE OF c
+    SELECT c.task_id FROM moved m JOIN dibs.task t ON t.queue_id = m.id JOIN dibs.card c ON c.task_id = t.id
+    WHERE t.state <> 'done' AND (SELECT count(*) FROM messages) >= 0
+    ORDER BY c.task_id FOR UPDATE OF c
 ), left_behind AS (
-    UPDATE dibs.outbox SET live = false, wanted = shown
-    WHERE queue_id = :queue_id AND (live OR shown < wanted)
+    UPDATE dibs.outbox o SET live = false, wanted = o.shown FROM messages m WHERE o.id = m.id
 )
 UPDATE dibs.card c
 SET message_ts = NULL, shown_version = 0, attempts = 0, sender = NULL, sender_until = NULL,

@@ -67,6 +67,9 @@ VERIFIED = sa.text(
 ).bindparams(sa.bindparam("changed_at", type_=_TIME))
 """For a look-up of who somebody is, during which they may have left the channel."""
 
+# Who locks a person in several queues does so in the order of the queues, as `next` does, and who locks
+# several people in the order of their ids, as a transfer does.
+
 # What Slack tells of a channel concerns the queues without a group. Its events may come twice and in any
 # order, so each kind is put in order with the other by Slack's own times. A join that is passed over costs a
 # look-up at the next claim; a leave must not be.
@@ -76,6 +79,7 @@ JOINED = sa.text(
 INSERT INTO dibs.queue_member AS m (queue_id, user_id, standing, joined_at)
 SELECT q.id, :user_id, 'unverified', :at FROM dibs.queue q
 WHERE q.workspace = :workspace AND q.channel_id = :channel_id AND q.eligible_group IS NULL
+ORDER BY q.id
 ON CONFLICT (queue_id, user_id) DO UPDATE
 SET standing = CASE WHEN m.standing IN ('left', 'unknown') THEN 'unverified' ELSE m.standing END,
     changed_at = CASE WHEN m.standing IN ('left', 'unknown') THEN clock_timestamp() ELSE m.changed_at END,
@@ -88,6 +92,7 @@ LEFT = sa.text(
 INSERT INTO dibs.queue_member AS m (queue_id, user_id, standing, left_at)
 SELECT q.id, :user_id, 'left', :at FROM dibs.queue q
 WHERE q.workspace = :workspace AND q.channel_id = :channel_id AND q.eligible_group IS NULL
+ORDER BY q.id
 ON CONFLICT (queue_id, user_id) DO UPDATE
 SET standing = CASE m.standing WHEN 'deactivated' THEN m.standing ELSE 'left' END,
     changed_at = clock_timestamp(), left_at = greatest(m.left_at, excluded.left_at)
@@ -103,9 +108,11 @@ WITH concerned AS (
     RETURNING id
 ), doubted AS (
     UPDATE dibs.queue_member m SET standing = 'unknown', changed_at = clock_timestamp()
-    FROM concerned c
-    WHERE m.queue_id = c.id AND m.standing IN ('eligible', 'unverified')
-      AND (:everybody OR m.user_id = ANY(:removed))
+    FROM (
+        SELECT d.queue_id, d.user_id FROM concerned c JOIN dibs.queue_member d ON d.queue_id = c.id
+        WHERE d.standing IN ('eligible', 'unverified') AND (:everybody OR d.user_id = ANY(:removed))
+        ORDER BY d.queue_id, d.user_id FOR UPDATE OF d) d
+    WHERE m.queue_id = d.queue_id AND m.user_id = d.user_id
 )
 SELECT id FROM concerned"""
 ).bindparams(
@@ -115,11 +122,14 @@ SELECT id FROM concerned"""
 
 ACCOUNT_CHANGED = sa.text(
     """
+WITH locked AS MATERIALIZED (
+    SELECT m.queue_id, m.user_id FROM dibs.queue_member m JOIN dibs.queue q ON q.id = m.queue_id
+    WHERE q.workspace = :workspace AND m.user_id = :user_id AND (m.standing = 'deactivated') <> :deactivated
+    ORDER BY m.queue_id FOR UPDATE OF m
+)
 UPDATE dibs.queue_member m
 SET standing = CASE WHEN :deactivated THEN 'deactivated' ELSE 'unknown' END, changed_at = clock_timestamp()
-FROM dibs.queue q
-WHERE q.id = m.queue_id AND q.workspace = :workspace AND m.user_id = :user_id
-  AND (m.standing = 'deactivated') <> :deactivated"""
+FROM locked l WHERE m.queue_id = l.queue_id AND m.user_id = l.user_id"""
 ).bindparams(sa.bindparam("deactivated", type_=sa.Boolean()))
 """An account was turned off, or works again: then it is looked up before the person's next claim."""
 
@@ -162,17 +172,24 @@ READ_WHOLE = sa.text(
 WITH locked AS MATERIALIZED (
     SELECT q.id FROM dibs.queue q
     WHERE q.id = :queue_id AND q.eligible_group IS NOT DISTINCT FROM :eligible_group FOR NO KEY UPDATE
-), present AS (
+), outdated AS MATERIALIZED (
+    SELECT m.queue_id, m.user_id, m.user_id = ANY(:present) AS present
+    FROM locked l JOIN dibs.queue_member m ON m.queue_id = l.id
+    WHERE m.changed_at < :read_at
+      AND CASE WHEN m.user_id = ANY(:present) THEN m.standing IN ('left', 'unknown')
+               ELSE m.standing NOT IN ('left', 'deactivated') END
+    ORDER BY m.user_id FOR UPDATE OF m
+), known AS (
+    UPDATE dibs.queue_member m
+    SET standing = CASE WHEN o.present THEN 'unverified' ELSE 'left' END,
+        changed_at = CASE WHEN o.present THEN :read_at ELSE clock_timestamp() END,
+        left_at = CASE WHEN o.present THEN m.left_at ELSE greatest(m.left_at, :read_at) END
+    FROM outdated o
+    WHERE m.queue_id = o.queue_id AND m.user_id = o.user_id
+), new AS (
     INSERT INTO dibs.queue_member (queue_id, user_id, standing, changed_at)
     SELECT l.id, p.user_id, 'unverified', :read_at FROM locked l, unnest(:present) AS p (user_id)
-    ON CONFLICT (queue_id, user_id) DO UPDATE SET standing = 'unverified', changed_at = :read_at
-    WHERE queue_member.standing IN ('left', 'unknown') AND queue_member.changed_at < :read_at
-), gone AS (
-    UPDATE dibs.queue_member m
-    SET standing = 'left', changed_at = clock_timestamp(), left_at = greatest(m.left_at, :read_at)
-    FROM locked l
-    WHERE m.queue_id = l.id AND m.standing NOT IN ('left', 'deactivated') AND NOT m.user_id = ANY(:present)
-      AND m.changed_at < :read_at
+    ON CONFLICT (queue_id, user_id) DO NOTHING
 )
 UPDATE dibs.queue q SET members_read_at = :read_at
 FROM locked l WHERE q.id = l.id AND q.members_tried_at = :read_at"""
