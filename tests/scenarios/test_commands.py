@@ -79,13 +79,6 @@ def test_dibs_alone_and_with_an_unknown_word_helps(office: Office) -> None:
         assert "*Dibs* gives every task" in office.type("Amal", words, "/dibs")
 
 
-def test_release_says_where_a_task_is_handed_back(office: Office) -> None:
-    for command, words in (("/release", "SUP-1"), ("/dibs", "release SUP-1"), ("/release", "")):
-        told = office.type("Sue", words, command)
-        assert "is not built yet. Nothing changed." in told
-        assert "press *Release* on its card" in told
-
-
 def test_two_people_who_ask_for_the_next_task_at_once_get_two(office: Office) -> None:
     for number in range(1, 7):
         office.add_task(f"Task {number}")

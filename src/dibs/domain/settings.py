@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
@@ -20,6 +21,7 @@ LONGEST_HOLD_MINUTES = 365 * 24 * 60
 MOST_REASONS = 20
 LONGEST_REASON = 75
 _MOST_DIGITS = 9
+_AN_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 class Fault(StrEnum):
@@ -29,6 +31,7 @@ class Fault(StrEnum):
     NAME_LONG = "name_long"
     KEY_FORM = "key_form"
     LEASE_RANGE = "lease_range"
+    GROUP_FORM = "group_form"
     SUPERVISORS_MISSING = "supervisors_missing"
     SPIKE_LIMIT_RANGE = "spike_limit_range"
     SPIKE_MINUTES_RANGE = "spike_minutes_range"
@@ -122,6 +125,8 @@ def read(written: Written, known_as: Mapping[str, str]) -> QueueSettings | froze
         faults.add(Fault.NAME_MISSING)
     elif len(name) > LONGEST_NAME:
         faults.add(Fault.NAME_LONG)
+    if written.eligible_group is not None and not _AN_ID.fullmatch(written.eligible_group):
+        faults.add(Fault.GROUP_FORM)
     if not written.supervisors:
         faults.add(Fault.SUPERVISORS_MISSING)
 

@@ -106,6 +106,11 @@ class QueueService:
         rows = self._guard.run_once(queues.SUPERVISORS, {"queue_id": queue_id}, deadline or Deadline.after())
         return tuple(row["user_id"] for row in rows)
 
+    def last_change(self, queue_id: int, *, deadline: Deadline | None = None) -> tuple[str, datetime] | None:
+        """Who changed the settings within the last day, and when; None where nobody did."""
+        rows = self._guard.run_once(queues.LAST_CHANGE, {"queue_id": queue_id}, deadline or Deadline.after())
+        return (rows[0]["actor_id"], rows[0]["at"]) if rows else None
+
     def change_settings(
         self,
         queue_id: int,

@@ -202,6 +202,12 @@ It returns one row, unless there is no such queue: `why` it was refused, or null
 setting with its old and its new value, or null where everything stands like that already.
 """
 
+LAST_CHANGE = sa.text(
+    f"SELECT e.actor_id, e.at FROM dibs.event e WHERE e.queue_id = :queue_id "
+    f"AND e.kind = '{SETTINGS_CHANGED}' AND e.at > now() - interval '1 day' ORDER BY e.at DESC LIMIT 1"
+)
+"""Who changed the settings last, and when, if that is not long ago."""
+
 CHANGED_BEFORE = sa.text(
     f"SELECT e.detail FROM dibs.event e WHERE e.op_id = :op_id AND e.kind = '{SETTINGS_CHANGED}'"
 )

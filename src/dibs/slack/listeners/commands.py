@@ -78,10 +78,6 @@ def _split(words: str) -> tuple[str, str]:
     return first, rest.strip()
 
 
-def _not_built(what: str) -> Answer:
-    return said(f"`{what}` is not built yet. {replies.NOTHING_CHANGED} `/queue help` shows what there is.")
-
-
 def _add(front: Front, typed: Typed, rest: str) -> Answer:
     origin = typed.origin
     first, title = _split(rest)

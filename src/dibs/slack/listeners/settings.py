@@ -146,15 +146,17 @@ def _change(front: Front, form: Submission) -> Errors:
 
 
 def _refused(front: Front, form: Submission, queue: Queue, why: Refusal) -> str:
+    deadline = form.origin.deadline
     if why is Refusal.STALE:
-        return (
-            "Somebody changed these settings while this form was open, so nothing was saved. Close it, and "
-            f"type /queue settings {queue.key} to see them as they are now."
+        last = front.queues.last_change(queue.id, deadline=deadline)
+        changed_by = f"{text.mention(last[0])} changed these settings {text.moment(last[1])}" if last else ""
+        words = (
+            f"{changed_by or 'These settings changed'}, while this form was open, so nothing was saved. "
+            f"Close it, and type /queue settings {queue.key} to see them as they are now."
         )
-    supervisors = front.queues.supervisors(queue.id, deadline=form.origin.deadline)
-    return text.plain(
-        _not_yours(queue, supervisors), lambda user: front.web.name_of(user, form.origin.deadline)
-    )
+    else:
+        words = _not_yours(queue, front.queues.supervisors(queue.id, deadline=deadline))
+    return text.plain(words, lambda user: front.web.name_of(user, deadline))
 
 
 def _not_yours(queue: Queue, supervisors: tuple[str, ...]) -> str:
@@ -179,7 +181,7 @@ def _read(
 ) -> tuple[QueueSettings | None, Errors]:
     """What was written, and what is wrong with it. `alone` supervise where nobody was chosen."""
     group = form.text(Field.ELIGIBLE_GROUP)
-    if Field.ELIGIBLE_GROUP not in form.blocks:
+    if group is None and Field.ELIGIBLE_GROUP not in form.blocks:
         # The groups could not be read when the form was opened: what is set stays.
         group = stored.eligible_group if stored else None
     written = Written(

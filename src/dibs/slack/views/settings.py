@@ -53,6 +53,7 @@ AT_INPUT: dict[Fault, tuple[Field, str]] = {
     Fault.NAME_LONG: (Field.NAME, f"Use at most {LONGEST_NAME} characters."),
     Fault.KEY_FORM: (Field.KEY, "Use 2 to 10 letters and digits, a letter first, such as SUP."),
     Fault.LEASE_RANGE: (Field.LEASE_MINUTES, f"Use a whole number from 1 to {LONGEST_LEASE_MINUTES}."),
+    Fault.GROUP_FORM: (Field.ELIGIBLE_GROUP, "Choose a group from the list."),
     Fault.SUPERVISORS_MISSING: (Field.SUPERVISORS, "A queue needs at least one supervisor. Choose one."),
     Fault.SPIKE_LIMIT_RANGE: (Field.SPIKE_LIMIT, f"Use a whole number from 1 to {MOST_SPIKE_LIMIT}."),
     Fault.SPIKE_MINUTES_RANGE: (Field.SPIKE_MINUTES, f"Use a whole number from 1 to {MOST_SPIKE_MINUTES}."),
