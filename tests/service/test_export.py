@@ -15,7 +15,7 @@ from tests.support.store import AMAL, BILAL, Desk
 
 from dibs.deadline import Deadline
 from dibs.domain.audit import Selection, Topic
-from dibs.domain.task import Task
+from dibs.domain.task import ActionStatus, Task
 from dibs.service.export import BYTE_ORDER_MARK, COLUMNS, ExportService, Form, GivenUp, as_cell
 from dibs.service.transitions import TransitionService
 from dibs.store import audit
@@ -94,6 +94,21 @@ def test_a_cell_that_a_spreadsheet_would_run_begins_with_an_apostrophe(text: str
 @pytest.mark.parametrize("text", ["", "a=1", "1-2", "U0AMAL", "'x", "x\n=1"])
 def test_another_cell_stays_as_it_is(text: str) -> None:
     assert as_cell(text) == text
+
+
+def test_an_external_action_stands_where_it_was_recorded_and_where_it_was_settled(
+    desk: Desk, service: TransitionService, engine: sa.Engine
+) -> None:
+    task = desk.task()
+    assert service.claim(task.id, AMAL, 1).changed
+    assert service.start(task.id, AMAL, 2).changed
+    assert service.record_action(task.id, AMAL, 3, "=refund").changed
+    action = desk.value("SELECT id FROM dibs.external_action")
+    assert service.resolve_action(task.id, AMAL, 4, action, ActionStatus.COMPLETED).changed
+    told = {"reference": "SUP-1-A1", "description": "=refund", "status": None}
+    found = [row["external_actions"] for row in lines(engine, of_task(task))]
+    assert found == [None, None, None, [told], [told | {"status": "completed"}]]
+    assert json.dumps(told) in exported(engine, of_task(task), Form.CSV).replace('""', '"')
 
 
 def test_a_person_is_shown_with_what_befell_their_tasks_once_each(

@@ -16,6 +16,7 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Protocol
@@ -63,6 +64,7 @@ COLUMNS = (
     "handoff_note",
     "external_action",
     "forced_by",
+    "external_actions",
     "detail",
     "event_id",
     "op_id",
@@ -159,6 +161,7 @@ def _row(record: Record) -> dict[str, Any]:
         "handoff_note": card.handoff_note if card else None,
         "external_action": card.external_action if card else None,
         "forced_by": card.forced_by if card else None,
+        "external_actions": [asdict(action) for action in event.actions] or None,
         "detail": event.detail,
         "event_id": record.id,
         "op_id": record.op_id,
@@ -175,7 +178,7 @@ def _cell(value: object) -> str:
     match value:
         case None:
             return ""
-        case dict():
+        case dict() | list():
             return as_cell(json.dumps(value, ensure_ascii=False))
         case _:
             return as_cell(str(value))

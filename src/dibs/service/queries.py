@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 import sqlalchemy as sa
 
 from dibs.deadline import Deadline
+from dibs.domain.audit import NEWEST, Selection, Topic
 from dibs.domain.queue import Event, Facts, Flagged, Handover, Note
 from dibs.domain.task import Task
+from dibs.service.audit import read_on
 from dibs.store import cards, members, queues, tasks
 from dibs.store.guard import Guard
 
@@ -81,26 +83,9 @@ class TaskQueries:
 
     def history(self, task_id: int, *, most: int, deadline: Deadline | None = None) -> tuple[Event, ...]:
         """What happened to a task and what was refused, newest first, `most` at the most."""
-        rows = self._guard.run_once(
-            tasks.HISTORY, {"task_id": task_id, "most": most}, deadline or Deadline.after()
-        )
-        return tuple(
-            Event(
-                kind=row["kind"],
-                actor_id=row["actor_id"],
-                at=row["at"],
-                version_before=row["version_before"],
-                version_after=row["version_after"],
-                version_seen=row["version_seen"],
-                why=row["why"],
-                detail=row["detail"],
-                text=row["text"],
-                handoff_note=row["handoff_note"],
-                resolution=row["resolution"],
-                actions=tasks.as_event_actions(row["actions"]),
-            )
-            for row in rows
-        )
+        selection = Selection(Topic.TASK, (), task_id)
+        found = read_on(self._guard, selection, NEWEST, most, deadline or Deadline.after(), newer=False)
+        return tuple(record.event for record in found)
 
     def supervises(self, queue_id: int, user_id: str, *, deadline: Deadline | None = None) -> bool:
         """Whether the person is a supervisor of the queue."""

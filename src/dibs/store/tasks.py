@@ -133,25 +133,6 @@ def as_event_actions(found: list[Mapping[str, Any]] | None) -> tuple[EventAction
     )
 
 
-HISTORY = sa.text(
-    f"""
-SELECT e.kind, e.actor_id, e.at, e.version_before, e.version_after, e.version_seen, e.why, e.detail,
-       coalesce(n.text, a.description, r.comment, e.private_text) AS text, r.handoff_note,
-       CASE WHEN e.kind = 'done' THEN t.resolution END AS resolution, {EVENT_ACTIONS} AS actions
-FROM dibs.event e
-JOIN dibs.task t ON t.id = e.task_id
-JOIN dibs.queue q ON q.id = t.queue_id
-LEFT JOIN dibs.task_note n
-    ON e.kind = 'noted' AND n.task_id = e.task_id AND n.version = e.version_after
-LEFT JOIN dibs.external_action a
-    ON e.kind = 'action_recorded' AND a.task_id = e.task_id AND a.version = e.version_after
-LEFT JOIN dibs.release_card r
-    ON e.kind IN ('released', 'force_released')
-    AND r.task_id = e.task_id AND r.version_before = e.version_before
-WHERE e.task_id = :task_id
-ORDER BY e.id DESC LIMIT :most"""
-)
-
 _ADDED = {
     "task_id": "n.task_id",
     "kind": "'created'",
