@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -162,6 +163,13 @@ class Office:
     def sweep(self) -> None:
         """Have the sweep run now, and the cards it changed delivered."""
         self.bot.sweep.sweep_once()
+        self.bot.delivery.deliver_once()
+        while self.rows(
+            "SELECT FROM dibs.card WHERE shown_version < wanted_version AND paced_until > clock_timestamp()"
+        ):
+            # A card that was redrawn a moment ago is left alone for some seconds.
+            time.sleep(0.05)
+            self.bot.delivery.deliver_once()
         self.bot.delivery.deliver_once()
 
 

@@ -6,9 +6,12 @@ import logging
 import random
 import threading
 import uuid
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, assert_never
+
+import sqlalchemy as sa
 
 from dibs.deadline import Deadline
 from dibs.domain.queue import Facts
@@ -19,7 +22,6 @@ from dibs.store.guard import Guard
 
 _log = logging.getLogger(__name__)
 
-CARDS_AT_A_TIME = 100
 STATEMENT_SECONDS = 5.0
 SEND_SECONDS = 20.0
 """How long Slack may take for one delivery, all its requests together. With the statements around them it
@@ -34,6 +36,8 @@ class Delivered:
     message_ts: str
     channel_id: str = field(default="", compare=False)
     """Where it stands, which for a message to a person only the answer tells."""
+    counted: bool = field(default=False, compare=False)
+    """Whether it was redrawn in the way of which a workspace has few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,30 @@ class CardSender(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class _Pressed:
+    """The message that a press was on, and where the press is answered."""
+
+    channel_id: str | None
+    message_ts: str | None
+    answer_url: str | None
+
+
+_NOWHERE = _Pressed(None, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Came:
+    """What came of one sending."""
+
+    more: bool = False
+    """There is something newer to send already."""
+    wait: float | None = None
+    """After how many seconds it is worth another try."""
+    held_up: bool = False
+    """The other side asked to wait, or did not answer."""
+
+
 class DeliveryService:
     """Sends what is due. Safe in several threads and processes at once. `passing` is told each step."""
 
@@ -86,6 +114,9 @@ class DeliveryService:
         self._queries = queries
         self._sender = sender
         self._passing = passing
+        self._lock = threading.Lock()
+        self._under_way: Counter[int] = Counter()
+        self._handed_on: dict[int, _Pressed] = {}
         self._stopping = threading.Event()
 
     def stop(self) -> None:
@@ -93,13 +124,23 @@ class DeliveryService:
         self._stopping.set()
 
     def deliver_once(self) -> int:
-        """Bring every card that is due up to date. Returns how many were tried. Raises StoreError."""
-        due = self._guard.run(cards.DUE, {"most": CARDS_AT_A_TIME}, Deadline.after(STATEMENT_SECONDS))
-        for tried, row in enumerate(due):
+        """Bring every card that is due up to date. Returns how many were tried. Raises StoreError.
+
+        Where the other side asks to wait, what it counts together is left for later: the posts of one
+        channel, and all redraws.
+        """
+        due = self._guard.run(cards.DUE, {}, Deadline.after(STATEMENT_SECONDS))
+        waiting: set[str | None] = set()
+        tried = 0
+        for row in due:
             if self._stopping.is_set():
-                return tried
-            self.refresh(row["task_id"])
-        return len(due)
+                break
+            if row["channel_id"] in waiting:
+                continue
+            tried += 1
+            if self._bring_up_to_date(row["task_id"], _NOWHERE).held_up:
+                waiting.add(row["channel_id"])
+        return tried
 
     def post_again(self, queue_id: int, channel_id: str, *, alert_channel: str | None) -> None:
         """Show a queue in this channel from now on, and post the cards of its unfinished tasks there.
@@ -114,44 +155,78 @@ class DeliveryService:
         self._guard.run(cards.ENABLE, {"channel_id": channel_id}, Deadline.after(STATEMENT_SECONDS))
         self.deliver_once()
 
-    def refresh(self, task_id: int, *, pressed_ts: str | None = None, answer_url: str | None = None) -> None:
+    def refresh(
+        self,
+        task_id: int,
+        *,
+        pressed_in: str | None = None,
+        pressed_ts: str | None = None,
+        answer_url: str | None = None,
+    ) -> float | None:
         """Bring the card of one task up to date, unless it is so already or somebody else is at it.
 
-        `answer_url` belongs to the message `pressed_ts`, and serves only if that is the card itself.
-        Raises StoreError where the database did not answer; the card stays due then.
+        `answer_url` belongs to the message `pressed_ts` in the channel `pressed_in`, and serves only if that
+        is the card itself. Returns after how many seconds another try may do more, None where there is
+        nothing to do. Raises StoreError where the database did not answer; the card stays due then.
         """
-        while self._send_newest(task_id, pressed_ts, answer_url) and not self._stopping.is_set():
-            # What changed while the message was on its way is sent without the url, which has limited uses.
-            answer_url = None
+        pressed = _Pressed(pressed_in, pressed_ts, answer_url) if answer_url else _NOWHERE
+        return self._bring_up_to_date(task_id, pressed).wait
 
-    def _send_newest(self, task_id: int, pressed_ts: str | None, answer_url: str | None) -> bool:
-        """Whether there is something newer to send already."""
-        sender = {"task_id": task_id, "sender": uuid.uuid4().hex}
-        taken = self._guard.run(cards.TAKE, sender, Deadline.after(STATEMENT_SECONDS))
-        if not taken:
-            return False
+    def _bring_up_to_date(self, task_id: int, pressed: _Pressed) -> _Came:
+        with self._lock:
+            self._under_way[task_id] += 1
+        try:
+            while (came := self._send_newest(task_id, pressed)).more and not self._stopping.is_set():
+                # What changed while the message was on its way is sent through the url of a press that came
+                # meanwhile, and not through one that served before: their uses are limited.
+                with self._lock:
+                    pressed = self._handed_on.pop(task_id, _NOWHERE)
+            return came
+        finally:
+            with self._lock:
+                self._under_way[task_id] -= 1
+                if not self._under_way[task_id]:
+                    del self._under_way[task_id]
+                    self._handed_on.pop(task_id, None)
+
+    def _send_newest(self, task_id: int, pressed: _Pressed) -> _Came:
+        sender: dict[str, object] = {"task_id": task_id, "sender": uuid.uuid4().hex}
+        where = {"pressed_ts": pressed.message_ts, "pressed_in": pressed.channel_id}
+        taken = self._guard.run(cards.TAKE, sender | where, Deadline.after(STATEMENT_SECONDS))
+        if taken:
+            return self._send(task_id, taken[0], sender, pressed)
+        with self._lock:
+            if pressed.answer_url and self._under_way[task_id] > 1:
+                self._handed_on[task_id] = pressed
+        paced = self._guard.run(cards.PACED, {"task_id": task_id}, Deadline.after(STATEMENT_SECONDS))
+        return _Came(wait=paced[0]["seconds"] if paced else None)
+
+    def _send(self, task_id: int, card: sa.RowMapping, sender: dict[str, object], pressed: _Pressed) -> _Came:
         self._passing(Step.TAKEN)
         facts = self._queries.facts(task_id, deadline=Deadline.after(STATEMENT_SECONDS))
         if facts is None:
-            return False
+            return _Came()
         self._passing(Step.READ)
-        message_ts, attempts = taken[0]["message_ts"], taken[0]["attempts"]
+        message_ts, attempts = card["message_ts"], card["attempts"]
         deadline = Deadline.after(SEND_SECONDS)
         found: Delivered | MessageGone | TryLater = Delivered(message_ts) if message_ts else MessageGone()
         if message_ts is None and attempts > 1:
-            found = self._sender.find(facts, taken[0]["tried_since"], deadline)
+            found = self._sender.find(facts, card["tried_since"], deadline)
             self._passing(Step.LOOKED)
         delivery: Delivered | GivenUp | TryLater
         if isinstance(found, TryLater):
             delivery = found
         else:
             message_ts = found.message_ts if isinstance(found, Delivered) else None
-            answer_url = answer_url if message_ts == pressed_ts else None
+            on_the_card = (message_ts, facts.channel_id) == (pressed.message_ts, pressed.channel_id)
+            answer_url = pressed.answer_url if on_the_card else None
             delivery = self._update_or_post(facts, message_ts, answer_url, sender, deadline)
         self._passing(Step.SENT)
         more = self._note(facts, delivery, sender, attempts)
         self._passing(Step.NOTED)
-        return more
+        if isinstance(delivery, TryLater):
+            return _Came(wait=delivery.seconds, held_up=True)
+        return _Came(more=more)
 
     def _note(
         self, facts: Facts, delivery: Delivered | GivenUp | TryLater, sender: dict[str, object], attempts: int
@@ -159,7 +234,12 @@ class DeliveryService:
         """Write down what came of a delivery. Returns whether there is something newer to send already."""
         match delivery:
             case Delivered():
-                shown = {**sender, "version": facts.task.version, "message_ts": delivery.message_ts}
+                shown = {
+                    **sender,
+                    "version": facts.task.version,
+                    "message_ts": delivery.message_ts,
+                    "redrawn": delivery.counted,
+                }
                 rows = self._guard.run_once(cards.SHOWN, shown, Deadline.after(STATEMENT_SECONDS))
                 if not rows:
                     self._overtaken(facts, delivery.message_ts)

@@ -32,6 +32,8 @@ _WORDS_WITHIN_SECONDS = 2.0
 _MOST_UNSETTLED = 1000
 _MOST_WAITING = 1000
 _LAST_JOBS_SECONDS = 3.0
+_SOON_SECONDS = 5.0
+_MOST_TIMERS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ class Outgoing:
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="dibs-outgoing")
         self._jobs: set[Future[None]] = set()
         self._unsettled: list[Unsettled] = []
+        self._timers: set[threading.Timer] = set()
         self._dropped = 0
         self.closing = False
         """Whether Dibs is stopping, for work that would hold that up."""
@@ -80,6 +83,8 @@ class Outgoing:
         self._pool.shutdown(wait=False)
         with self._lock:
             jobs = set(self._jobs)
+            for timer in self._timers:
+                timer.cancel()
         dropped = sum(job.cancel() for job in wait(jobs, _LAST_JOBS_SECONDS).not_done)
         if dropped:
             _log.warning("Dibs is stopping; %d messages that were still to be sent are dropped", dropped)
@@ -141,9 +146,29 @@ class Outgoing:
 
     def refresh(self, task_id: int, origin: Origin | None = None) -> None:
         """Bring a task's card up to date, through the press's own url where the press was on the card."""
-        pressed_ts = origin.message_ts if origin else None
-        answer_url = origin.answer_url if origin else None
-        self.submit(lambda: self._delivery.refresh(task_id, pressed_ts=pressed_ts, answer_url=answer_url))
+        pressed_in, pressed_ts, answer_url = (
+            (origin.channel_id, origin.message_ts, origin.answer_url) if origin else (None, None, None)
+        )
+
+        def bring_up_to_date() -> None:
+            wait = self._delivery.refresh(
+                task_id, pressed_in=pressed_in, pressed_ts=pressed_ts, answer_url=answer_url
+            )
+            if wait is not None and wait < _SOON_SECONDS:
+                self._refresh_in(wait, task_id)
+
+        self.submit(bring_up_to_date)
+
+    def _refresh_in(self, seconds: float, task_id: int) -> None:
+        """Try once more when it may work, which is sooner than the next job comes; that does the rest."""
+        timer = threading.Timer(seconds, lambda: self.refresh(task_id))
+        timer.daemon = True
+        with self._lock:
+            self._timers = {timer for timer in self._timers if timer.is_alive()}
+            if self.closing or len(self._timers) >= _MOST_TIMERS:
+                return
+            self._timers.add(timer)
+            timer.start()
 
     def send_notices(self) -> None:
         """Send alerts and redraw the messages that follow a task now, and not only by the next job."""

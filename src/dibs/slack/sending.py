@@ -7,10 +7,8 @@ in the workspace, and for posts the channel too.
 from __future__ import annotations
 
 import logging
-import threading
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -19,6 +17,7 @@ from slack_sdk.errors import SlackApiError
 from dibs.deadline import Deadline
 from dibs.service.delivery import Delivered, Delivery, GivenUp, MessageGone, TryLater
 from dibs.slack.calls import FAILURES, Api, error_of, is_rate_limit, is_slacks_word, retry_after
+from dibs.slack.limits import IN_CHANNEL, Limits
 
 _log = logging.getLogger(__name__)
 
@@ -81,21 +80,20 @@ class Sending:
 
     def __init__(self, api: Api) -> None:
         self._api = api
-        self._wait_until: dict[str, float] = {}
-        self._lock = threading.Lock()
+        self.limits = Limits()
 
     def post(self, recipient: str, deadline: Deadline, **message: object) -> Delivery:
         """Post a message to a channel or a person."""
         # Slack lets one post a second into a channel, so each channel waits for itself.
-        return self._send(
-            "chat.postMessage", deadline, f"chat.postMessage {recipient}", channel=recipient, **message
-        )
+        limits = ("chat.postMessage", f"{IN_CHANNEL}{recipient}")
+        return self._send("chat.postMessage", deadline, limits, channel=recipient, **message)
 
     def update(self, channel_id: str, message_ts: str, deadline: Deadline, **message: object) -> Delivery:
         """Draw a message of our own anew."""
-        return self._send(
-            "chat.update", deadline, "chat.update", channel=channel_id, ts=message_ts, **message
+        sent = self._send(
+            "chat.update", deadline, ("chat.update",), channel=channel_id, ts=message_ts, **message
         )
+        return replace(sent, counted=True) if isinstance(sent, Delivered) else sent
 
     def direct_channel(self, user_id: str, deadline: Deadline) -> str | GivenUp | TryLater:
         """The direct message with a person, which Slack refuses to open with somebody who is gone."""
@@ -143,7 +141,7 @@ class Sending:
     def _read(
         self, method: str, deadline: Deadline, how: str, **asked: object
     ) -> dict[str, Any] | GivenUp | TryLater:
-        if wait := self._wait_for(method):
+        if wait := self.limits.take((method,)):
             return TryLater(wait)
         seconds = min(deadline.remaining, _TIMEOUT_SECONDS)
         if seconds < _SHORTEST_TIMEOUT_SECONDS:
@@ -154,15 +152,15 @@ class Sending:
             name = error_of(error)
             _log.warning("%s: %s", method, name)
             if is_rate_limit(error):
-                return TryLater(self._limited(method, error))
+                return TryLater(self.limits.hold(method, retry_after(error)))
             if not is_slacks_word(error) or name in _PASSING:
                 return TryLater()
             return GivenUp(name, recipient_gone=name in _RECIPIENT_GONE)
         return answer if isinstance(answer, dict) else {}
 
-    def _send(self, method: str, deadline: Deadline, limit: str, **message: object) -> Delivery:
-        """Send a message; `limit` names what a rate limit of Slack's is counted for."""
-        if wait := self._wait_for(limit):
+    def _send(self, method: str, deadline: Deadline, limits: tuple[str, ...], **message: object) -> Delivery:
+        """Send a message; `limits` name what Slack counts it for, the last one what a refusal is about."""
+        if wait := self.limits.take(limits):
             return TryLater(wait)
         seconds = min(deadline.remaining, _TIMEOUT_SECONDS)
         if seconds < _SHORTEST_TIMEOUT_SECONDS:
@@ -170,7 +168,7 @@ class Sending:
         try:
             answer = self._api.ask(method, seconds, json=message)
         except SlackApiError as error:
-            return self._refused(method, limit, error)
+            return self._refused(method, limits[-1], error)
         except FAILURES as error:
             _log.warning("%s got no answer: %s", method, error_of(error))
             return TryLater()
@@ -185,7 +183,7 @@ class Sending:
         if name in _RECIPIENT_GONE or name in _CANNOT_BE_SHOWN:
             return GivenUp(name, recipient_gone=name in _RECIPIENT_GONE)
         if is_rate_limit(error):
-            return TryLater(self._limited(limit, error))
+            return TryLater(self.limits.hold(limit, retry_after(error)))
         if name in _ANOTHER_TOKEN_IS_NEEDED:
             _log.error(
                 "Slack does not let Dibs use %s: %s. Check SLACK_BOT_TOKEN and the scopes", method, name
@@ -193,14 +191,3 @@ class Sending:
             return TryLater(_LONG_WAIT_SECONDS)
         _log.warning("%s was refused: %s", method, name)
         return TryLater()
-
-    def _wait_for(self, limit: str) -> float:
-        """Seconds until a limit lets the next request through; zero where it does now."""
-        with self._lock:
-            return max(self._wait_until.get(limit, 0.0) - time.monotonic(), 0.0)
-
-    def _limited(self, limit: str, error: Exception) -> float:
-        seconds = retry_after(error)
-        with self._lock:
-            self._wait_until[limit] = time.monotonic() + seconds
-        return seconds

@@ -11,6 +11,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from dibs.domain.notices import Notice
+from dibs.domain.transitions import EventKind
+from dibs.store.columns import sql_list
 from dibs.store.notices import recipients
 
 SENDER_SECONDS = 60
@@ -18,6 +20,14 @@ SENDER_SECONDS = 60
 overwrites a newer one; after it, a sender that died is no obstacle."""
 
 OUT_OF_DATE = "shown_version < wanted_version AND (disabled IS NULL OR disabled_version < wanted_version)"
+
+REFRESH_SECONDS = 3
+"""How long after a redraw by chat.update, of which Slack allows few, the next one may come."""
+POSTS_IN_A_CHANNEL = 10
+UPDATES = 100
+
+_COSMETIC = sql_list((EventKind.RENEWED, EventKind.NOTED, EventKind.COMMITTED))
+"""Changes that nobody waits to see on a card."""
 
 TAKE = sa.text(
     f"""
@@ -27,18 +37,29 @@ SET sender = :sender, sender_until = clock_timestamp() + interval '{SENDER_SECON
     tried_since = coalesce(CASE WHEN attempts > 0 THEN tried_since END, clock_timestamp())
 WHERE task_id = :task_id AND {OUT_OF_DATE}
   AND (sender IS NULL OR sender_until <= clock_timestamp())
+  AND (message_ts IS NULL OR paced_until IS NULL OR paced_until <= clock_timestamp()
+       OR (message_ts = :pressed_ts AND channel_id = :pressed_in))
 RETURNING message_ts, attempts, tried_since"""
+).bindparams(sa.bindparam("pressed_ts", type_=sa.Text()), sa.bindparam("pressed_in", type_=sa.Text()))
+
+PACED = sa.text(
+    f"""
+SELECT CAST(extract(epoch FROM paced_until - clock_timestamp()) AS double precision) AS seconds
+FROM dibs.card WHERE task_id = :task_id AND {OUT_OF_DATE} AND paced_until > clock_timestamp()"""
 )
+"""For how long a card that is out of date is still left as it is."""
 
 SHOWN = sa.text(
-    """
+    f"""
 UPDATE dibs.card
 SET shown_version = CASE WHEN overtaken THEN 0 ELSE :version END, message_ts = :message_ts, attempts = 0,
     sender = NULL, sender_until = NULL, disabled = NULL, disabled_version = NULL,
-    next_try_at = clock_timestamp()
+    next_try_at = clock_timestamp(),
+    paced_until = CASE WHEN :redrawn THEN clock_timestamp() + make_interval(secs => {REFRESH_SECONDS})
+                       ELSE paced_until END
 WHERE task_id = :task_id AND sender = :sender
 RETURNING wanted_version > shown_version AS more"""
-)
+).bindparams(sa.bindparam("redrawn", type_=sa.Boolean()))
 """No row is returned where the sender no longer had the card."""
 
 OVERTAKEN = sa.text(
@@ -92,12 +113,27 @@ UPDATE dibs.card c SET disabled = NULL, disabled_version = NULL, next_try_at = c
 FROM locked l WHERE c.task_id = l.task_id"""
 )
 
+# New cards first, some of each channel, since a channel takes no more than one a second; then redraws, of
+# which the workspace takes few, those of claims and the like before cosmetic ones.
 DUE = sa.text(
     f"""
-SELECT task_id FROM dibs.card
-WHERE {OUT_OF_DATE} AND next_try_at <= now() AND (sender IS NULL OR sender_until <= now())
-ORDER BY next_try_at, task_id LIMIT :most"""
+WITH due AS (
+    SELECT c.task_id, c.next_try_at, c.message_ts IS NULL AS new,
+           CASE WHEN c.message_ts IS NULL THEN c.channel_id END AS channel_id,
+           t.last_kind IN ({_COSMETIC}) AS cosmetic
+    FROM dibs.card c JOIN dibs.task t ON t.id = c.task_id
+    WHERE {OUT_OF_DATE} AND c.next_try_at <= now() AND (c.sender IS NULL OR c.sender_until <= now())
+      AND (c.message_ts IS NULL OR c.paced_until IS NULL OR c.paced_until <= now())
+), placed AS (
+    SELECT d.*, row_number() OVER (
+        PARTITION BY d.new, d.channel_id ORDER BY d.cosmetic, d.next_try_at, d.task_id) AS place
+    FROM due d
 )
+SELECT p.task_id, p.channel_id FROM placed p
+WHERE p.place <= CASE WHEN p.new THEN {POSTS_IN_A_CHANNEL} ELSE {UPDATES} END
+ORDER BY p.new DESC, p.place, p.task_id"""
+)
+"""`channel_id` is null for a redraw."""
 
 # The queue, its messages and its cards, in the order in which others lock them: a change of the settings has
 # the queue and waits for people; a press has its person and waits for its messages; then come the cards.

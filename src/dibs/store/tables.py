@@ -251,6 +251,7 @@ card = sa.Table(
     flag("overtaken", comment="another sender had it too and ended later, so it is sent once more"),
     sa.Column("disabled", sa.Text, comment="why nothing more is sent, such as is_archived"),
     sa.Column("disabled_version", sa.Integer, comment="the version given up; a newer one is tried once more"),
+    time("paced_until", comment="until then it is redrawn only through a press's own url"),
     sa.CheckConstraint("(sender IS NULL) = (sender_until IS NULL)", name="sender_has_limit"),
     sa.Index(
         "card_due_idx",

@@ -147,6 +147,7 @@ def _records() -> None:
 
 
 def _messages() -> None:
+    _add("card", _time("paced_until", "until then it is redrawn only through a press's own url"))
     _add(
         "outbox",
         sa.Column("task_id", sa.BigInteger(), nullable=True),
