@@ -111,6 +111,10 @@ def test_a_refused_transfer_stands_at_its_field_and_keeps_what_was_typed(
         assert said in result.errors[field]
         assert "Nothing changed." in result.errors[field]
         assert office.kinds()[-1] == "transfer_rejected"
+        office.press("Dana", card, "history")
+        story = str(office.opened("Dana")["blocks"])
+        assert "tried to transfer, which changed nothing" in story
+        assert f"It was to be <@{values['new_owner']}>'s." in story
     assert office.task()["owner_id"] == office.id("Hana")
     kept = office.opened("Sue")["state"]["values"]
     assert kept["reason"]["reason"]["value"] == given.get("reason")

@@ -109,6 +109,11 @@ class Submission:
                 return value
         return None
 
+    def person(self, field_id: str) -> str | None:
+        """The person who was chosen in an input."""
+        chosen = _mapping(_mapping(self._values.get(field_id)).get(field_id)).get("selected_user")
+        return str(chosen) if _is_id(chosen) else None
+
     def people(self, field_id: str) -> tuple[str, ...]:
         """The people who were chosen in an input."""
         chosen = _mapping(_mapping(self._values.get(field_id)).get(field_id)).get("selected_users")

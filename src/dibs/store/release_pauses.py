@@ -83,7 +83,7 @@ HOLD_FOR_TRIAL = sa.text(
     f"""
 WITH chosen AS MATERIALIZED (
     SELECT t.id FROM dibs.task t WHERE t.queue_id = :queue_id
-    ORDER BY t.state = '{State.QUEUED}' DESC, t.id DESC LIMIT 1 FOR UPDATE
+    ORDER BY t.number DESC LIMIT 1 FOR UPDATE
 )
 UPDATE dibs.task t
 SET state = '{State.STARTED}', owner_id = :actor, lease_until = clock_timestamp() + interval '1 hour'

@@ -52,7 +52,7 @@ def transfer(front: Front, form: Submission) -> Outcome:
         form.number("task"),
         form.origin.user_id,
         form.number("version"),
-        form.text(Field.NEW_OWNER) or "",
+        form.person(Field.NEW_OWNER) or "",
         reason=form.text(Field.REASON),
         op_id=form.origin.op_id,
         deadline=form.origin.deadline,

@@ -173,7 +173,7 @@ def _new_task(front: Front, form: Submission) -> Errors:
 
 
 def _transfer(front: Front, form: Submission) -> Errors:
-    if not form.text(Field.NEW_OWNER):
+    if not form.person(Field.NEW_OWNER):
         return {Field.NEW_OWNER: "Choose who gets the task. Nothing changed yet."}
     if not form.text(Field.REASON):
         return {Field.REASON: "Say why, in a sentence. Nothing changed yet."}

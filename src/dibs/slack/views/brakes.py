@@ -42,6 +42,8 @@ def resumed(key: str, outcome: Resumed) -> str:
         return _refused(key, "resume", outcome.supervisors, replayed=outcome.replayed)
     before = "This was answered before. " if outcome.replayed else ""
     still = " ".join(_STILL[brake] for brake in Brake if brake in outcome.still)
+    if outcome.still and not outcome.why:
+        still = "Whether releases are paused too could not be seen just now; please resume once more."
     if outcome.why:
         still += f" It said: `{text.one_line(outcome.why.replace('`', chr(39)), 300)}`"
     if not outcome.lifted:

@@ -58,7 +58,8 @@ def told(event: Event, *, of: str | None = None, quote: int = QUOTE) -> str:
     if former := details.get("former_owner"):
         line += f"\nIt was {text.mention(str(former))}'s."
     if new_owner := details.get("to"):
-        line += f"\nIt is {text.mention(str(new_owner))}'s now."
+        whose = f"{text.mention(str(new_owner))}'s"
+        line += f"\nIt is {whose} now." if event.why is None else f"\nIt was to be {whose}."
     if event.kind in (EventKind.RELEASED, EventKind.FORCE_RELEASED) and details.get("reason"):
         line += f"\nReason: {words.reason(str(details['reason']))}"
         if answer := details.get("external_action"):
