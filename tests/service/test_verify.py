@@ -377,6 +377,33 @@ def test_heads_that_were_saved_stand_however_much_is_added(
     assert "it is gone" in gone.what
 
 
+def test_a_task_that_was_taken_back_or_away_is_found_by_the_heads_that_were_kept(
+    desk: Desk, engine: sa.Engine, service: TransitionService
+) -> None:
+    first, second = desk.task(), desk.task()
+    assert service.claim(first.id, AMAL, 1).changed
+    kept: list[str] = []
+    verified(engine, save=kept.append)
+    desk.execute("ALTER TABLE dibs.event DISABLE TRIGGER ALL")
+    for statement in (
+        "DELETE FROM dibs.event WHERE task_id = :t",
+        "DELETE FROM dibs.card WHERE task_id = :t",
+    ):
+        desk.execute(statement, t=second.id)
+    desk.execute("DELETE FROM dibs.task WHERE id = :t", t=second.id)
+    assert isinstance(verified(engine), Intact)
+    assert verified(engine, saved=kept) == Fault("SUP-2", None, "a head was saved for it, and it is gone")
+    desk.execute("DELETE FROM dibs.event WHERE kind = 'claimed'")
+    desk.execute(
+        "UPDATE dibs.task t SET version = 1, state = 'queued', owner_id = NULL, lease_until = NULL, "
+        "head = (SELECT e.hash FROM dibs.event e WHERE e.task_id = t.id)"
+    )
+    assert isinstance(verified(engine), Intact)
+    assert verified(engine, saved=kept) == Fault(
+        "SUP-1", None, "the head that was saved no longer stands in its chain"
+    )
+
+
 @pytest.mark.parametrize("line", ["", "x", "1 SUP-1 1 xyz", "x SUP-1 1 ab"])
 def test_saved_heads_that_are_none(desk: Desk, engine: sa.Engine, line: str) -> None:
     desk.task()

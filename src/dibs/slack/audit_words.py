@@ -45,9 +45,9 @@ def read(sent: str, zone: Callable[[], tzinfo], now: datetime) -> Asked:
 
     Raises Misread with an answer that says what could be typed.
     """
-    sent = text.unescaped(sent).strip()
-    if found := _MENTION.match(sent):
-        return Asked(person=found[1], since=_since(sent[found.end() :], zone, now))
+    if found := _MENTION.match(sent.strip()):
+        return Asked(person=found[1], since=_since(_typed(sent.strip()[found.end() :]), zone, now))
+    sent = _typed(sent)
     first, _, rest = sent.partition(" ")
     if not first or first.lower() == "queue":
         return Asked(since=_since(rest, zone, now))
@@ -67,6 +67,10 @@ def read(sent: str, zone: Callable[[], tzinfo], now: datetime) -> Asked:
     if _KEY.fullmatch(first):
         return Asked(queue=first.upper(), since=_since(rest, zone, now))
     raise Misread(f"Dibs does not know what “{text.one_line(first, 80)}” is.")
+
+
+def _typed(sent: str) -> str:
+    return text.typed(sent, lambda person: person).strip()
 
 
 def _is_time(word: str) -> bool:
