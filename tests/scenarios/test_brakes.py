@@ -126,3 +126,60 @@ def test_a_button_that_names_no_queue_changes_nothing(office: Office, value: str
     assert office.slack.send_raw(bodies.interaction(pressed)).status == 200
     office.wait(lambda: office.heard("Sue"))
     assert office.count("event", kind="resumed") == 0
+
+
+def test_the_record_of_the_queue_says_who_paused_it_why_and_who_let_it_go_on(office: Office) -> None:
+    office.execute("UPDATE dibs.queue SET spike_limit = 1")
+    for number in (1, 2):
+        office.press("Amal", office.add_task(), "claim")
+        office.end_lease(number)
+    office.type("Amal", "pause")
+    office.sweep()
+    office.type("Sue", "resume")
+    office.execute("UPDATE dibs.clock SET swept_at = clock_timestamp() - interval '20 minutes'")
+    office.sweep()
+    told = office.type("Sue", "SUP", "/audit")
+    for words in (
+        "tried to pause, which changed nothing: only supervisors of the queue may",
+        "the sweep paused the return of tasks",
+        "2 leases would have ended, and the limit is 1 within 10 minutes.",
+        f"<@{office.id('Sue')}> let the queue go on",
+        "Tasks whose lease has ended return to the queue again",
+        "the sweep gave the leases more time",
+        "For 20 minutes. 2 leases now last until",
+    ):
+        assert words in told, told
+
+
+# An outage
+
+
+def draw_again(office: Office) -> None:
+    """Have the only card sent, as any call to Slack would do to find out whether it answers."""
+    office.wait(lambda: office.bot.outgoing.waiting == 0)
+    office.execute("UPDATE dibs.card SET shown_version = 0, next_try_at = clock_timestamp(), attempts = 0")
+    office.bot.delivery.deliver_once()
+
+
+def test_after_slack_was_away_the_leases_last_a_while_longer_and_the_cards_say_so(office: Office) -> None:
+    card = office.add_task()
+    office.press("Amal", card, "claim")
+    office.shows(card, "lease until")
+    before = office.card(card)["text"]
+    # Slack answers nothing for twenty minutes, in which the lease runs out.
+    office.slack.faults.fail_next("chat.update", cut=True)
+    draw_again(office)
+    office.end_lease()
+    office.execute("UPDATE dibs.clock SET swept_at = clock_timestamp() - interval '20 minutes'")
+    office.bot.sweep.sweep_once()
+    assert office.task()["state"] == "claimed"
+    draw_again(office)
+    office.sweep()
+    task = office.task()
+    assert (task["state"], task["version"]) == ("claimed", 2)
+    until = int(task["lease_until"].timestamp())
+    office.shows(card, f"<!date^{until}^")
+    assert office.card(card)["text"] != before
+    # The button that the owner saw all the time still works.
+    office.press("Amal", card, "renew")
+    office.hears("Amal", "*SUP-1* stays yours until")

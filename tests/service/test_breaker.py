@@ -249,6 +249,13 @@ def test_a_queue_made_by_hand_has_a_breaker_by_the_first_sweep(desk: Desk, sweep
     assert is_open(desk)
 
 
+def test_a_queue_made_by_hand_can_be_paused_and_resumed(desk: Desk, brakes: BrakeService) -> None:
+    desk.execute("DELETE FROM dibs.breaker")
+    assert brakes.pause(desk.queue.id, SUE).changed
+    desk.execute("DELETE FROM dibs.breaker")
+    assert brakes.resume(desk.queue.id, SUE).allowed
+
+
 def test_only_supervisors_pause_and_resume_and_others_hear_who_may(desk: Desk, brakes: BrakeService) -> None:
     refused = brakes.pause(desk.queue.id, BILAL)
     assert (refused.allowed, refused.changed, refused.supervisors) == (False, False, (SUE,))

@@ -18,6 +18,17 @@ class Brake(StrEnum):
     """Tasks of one queue cannot be handed back, because the database refused the record of it."""
 
 
+class QueueEvent(StrEnum):
+    """What the record says of a whole queue."""
+
+    PAUSED = "paused"
+    RESUMED = "resumed"
+    GRACED = "graced"
+    """The leases got more time after an outage."""
+    PAUSE_REJECTED = "pause_rejected"
+    RESUME_REJECTED = "resume_rejected"
+
+
 @dataclass(frozen=True, slots=True)
 class Paused:
     """What came of asking to pause a queue."""

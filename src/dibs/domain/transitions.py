@@ -117,7 +117,7 @@ _TABLE = (
     Rule(Operation.RELEASE,        _OWNED,      State.QUEUED,  Who.OWNER,               Lease.IGNORED, EventKind.RELEASED,
          "a reason; a handoff note if started; the external action stated if started or one is open; releases are not paused"),
     Rule(Operation.EXPIRE,         _OWNED,      State.QUEUED,  Who.SWEEP,               Lease.ENDED,   EventKind.EXPIRED,
-         "the queue's breaker is closed"),
+         "the queue's breaker is closed; the database's clock is trusted; owners could have renewed"),
     Rule(Operation.CHECK,          _UNFINISHED, None,          Who.OWNER_OR_SUPERVISOR, Lease.IGNORED, EventKind.CHECKED,
          "needs_check is set; each open external action is answered"),
     Rule(Operation.TRANSFER,       _OWNED,      State.CLAIMED, Who.SUPERVISOR,          Lease.NEW,     EventKind.TRANSFERRED,

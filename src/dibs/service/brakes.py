@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from typing import assert_never
+
+import sqlalchemy as sa
 
 from dibs.deadline import Deadline
 from dibs.domain.brakes import Brake, Paused, Resumed
@@ -32,7 +35,7 @@ class BrakeService:
         op_id = op_id or str(uuid.uuid4())
         values = {"queue_id": queue_id, "actor": actor_id, "op_id": op_id}
         try:
-            [row] = self._guard.run_once(breaker.PAUSE, values, deadline)
+            row = self._carry_out(breaker.PAUSE, values, deadline)
         except AlreadyDone:
             return _paused_before(self._first_time(op_id, deadline))
         if row["refused"]:
@@ -54,7 +57,7 @@ class BrakeService:
         op_id = op_id or str(uuid.uuid4())
         values = {"queue_id": queue_id, "actor": actor_id, "op_id": op_id}
         try:
-            [row] = self._guard.run_once(breaker.RESUME, values, deadline)
+            row = self._carry_out(breaker.RESUME, values, deadline)
         except AlreadyDone:
             return self._resumed_before(op_id, deadline) or Resumed(allowed=False, replayed=True)
         if row["refused"]:
@@ -63,6 +66,14 @@ class BrakeService:
         if not lifted and (before := self._resumed_before(op_id, deadline)):
             return before
         return self._with_releases(queue_id, actor_id, op_id, deadline, lifted)
+
+    def _carry_out(self, statement: sa.TextClause, values: Mapping[str, object], deadline: Deadline) -> Row:
+        rows = self._guard.run_once(statement, values, deadline)
+        if not rows:
+            # A queue that was made by hand has no breaker yet.
+            self._guard.run_once(breaker.ADD_MISSING, {"queue_id": values["queue_id"]}, deadline)
+            rows = self._guard.run_once(statement, values, deadline)
+        return rows[0]
 
     def _with_releases(
         self, queue_id: int, actor_id: str, op_id: str, deadline: Deadline, lifted: frozenset[Brake]

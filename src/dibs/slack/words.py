@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dibs.domain.brakes import QueueEvent
 from dibs.domain.outcomes import Refusal
 from dibs.domain.settings import SETTINGS_CHANGED
 from dibs.domain.task import ActionStatus, ExternalAction, ExternalAnswer, Reason, State, Task
@@ -58,9 +59,9 @@ EVENT = {
 
 EVENT_OF_QUEUE = {
     SETTINGS_CHANGED: "changed the queue's settings",
-    "paused": "paused the return of tasks whose lease ends",
-    "resumed": "let the queue go on",
-    "graced": "gave the leases that had ended meanwhile more time, after a pause of its own",
+    QueueEvent.PAUSED: "paused the return of tasks whose lease ends",
+    QueueEvent.RESUMED: "let the queue go on",
+    QueueEvent.GRACED: "gave the leases more time, since nobody could renew for a while",
 }
 """What happens to a queue and not to a task of it."""
 

@@ -5,21 +5,12 @@ Each holds a hash over itself; no chain leads from one to the next, since nothin
 
 from __future__ import annotations
 
-from enum import StrEnum
-
+from dibs.domain.brakes import QueueEvent
 from dibs.store.chain import event_hash
 
+__all__ = ["QueueEvent", "log_queue"]
+
 _NOTHING = {"text": "CAST(NULL AS text)", "number": "CAST(NULL AS integer)"}
-
-
-class QueueEvent(StrEnum):
-    """What happened to a queue."""
-
-    PAUSED = "paused"
-    RESUMED = "resumed"
-    GRACED = "graced"
-    PAUSE_REJECTED = "pause_rejected"
-    RESUME_REJECTED = "resume_rejected"
 
 
 def log_queue(

@@ -12,7 +12,7 @@ from dibs.domain.settings import SETTINGS_CHANGED
 from dibs.domain.task import State
 from dibs.slack import text, words
 from dibs.slack.ids import Audit
-from dibs.slack.views import changes
+from dibs.slack.views import brakes, changes
 from dibs.slack.views.card import MOST_TEXT, Message
 from dibs.slack.views.elements import Element, actions, button, context, section
 from dibs.slack.views.history import told
@@ -64,6 +64,8 @@ def _line(record: Record, *, beside_task: bool) -> str:
     line = told(record.event, of=None if beside_task else record.task_name, quote=QUOTE)
     if record.event.kind == SETTINGS_CHANGED and record.event.detail:
         line += f"\n{changes.recorded(record.event.detail)}"
+    if why := brakes.recorded(record.event):
+        line += f"\n{why}"
     if card := record.card:
         state = words.STATE[State(card.state_at_release)].lower()
         line += (

@@ -1,8 +1,11 @@
-"""What a person is told who pauses or resumes a queue."""
+"""What a person is told who pauses or resumes a queue, and what the record says of it."""
 
 from __future__ import annotations
 
-from dibs.domain.brakes import Brake, Paused, Resumed
+from datetime import datetime
+
+from dibs.domain.brakes import Brake, Paused, QueueEvent, Resumed
+from dibs.domain.queue import Event
 from dibs.slack import text
 
 _LIFTED = {
@@ -50,6 +53,26 @@ def resumed(key: str, outcome: Resumed) -> str:
         return f"{before}{still or f'Nothing was paused in *{key}*, so nothing changed.'}"
     lifted = "".join(f"\n• {_LIFTED[brake]}" for brake in Brake if brake in outcome.lifted)
     return f"{before}*{key}* goes on:{lifted}" + (f"\n{still}" if still else "")
+
+
+def recorded(event: Event) -> str:
+    """Why a queue was paused, what went on, or how long the grace is; empty where there is no more to say."""
+    detail = event.detail or {}
+    match event.kind:
+        case QueueEvent.PAUSED if detail.get("clock"):
+            return f"The database's clock had jumped ahead by {detail.get('seconds', 0):.0f} s."
+        case QueueEvent.PAUSED if "count" in detail:
+            figures = f"the limit is {detail.get('limit')} within {detail.get('minutes')} minutes"
+            return f"{detail['count']} leases would have ended, and {figures}."
+        case QueueEvent.RESUMED:
+            lifted = [_LIFTED[brake] for brake in Brake if detail.get(brake)]
+            return " ".join(f"{words[0].upper()}{words[1:]}." for words in lifted)
+        case QueueEvent.GRACED if "until" in detail:
+            minutes = round(float(detail.get("silent_seconds", 0)) / 60)
+            until = text.moment(datetime.fromisoformat(str(detail["until"])))
+            return f"For {minutes} minutes. {detail.get('leases')} leases now last until {until}."
+        case _:
+            return ""
 
 
 def _refused(key: str, what: str, supervisors: tuple[str, ...], *, replayed: bool) -> str:
