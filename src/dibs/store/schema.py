@@ -14,6 +14,7 @@ from dibs.deadline import Deadline
 from dibs.domain.errors import Busy, Refused
 from dibs.store.columns import SCHEMA
 from dibs.store.engine import DatabaseUnusable
+from dibs.store.errors import sorted_out
 from dibs.store.guard import Guard
 
 _MIGRATIONS = Path(__file__).resolve().parent.parent / "migrations"
@@ -79,9 +80,13 @@ def upgrade(engine: sa.Engine) -> None:
                 command.upgrade(configuration(connection), "head")
     except sa.exc.DBAPIError as error:
         said = " ".join(str(error.orig).split())
+        advice = "Dibs needs the right to create the schema 'dibs' and to change it."
+        if isinstance(sorted_out(error), Busy):
+            advice = (
+                "Somebody uses them. Stop every other Dibs, and what else has them, and start this one again."
+            )
         raise DatabaseUnusable(
-            f"The database's tables could not be brought up to date: {said}. Nothing was changed. "
-            "Dibs needs the right to create the schema 'dibs' and to change it."
+            f"The database's tables could not be brought up to date: {said}. Nothing was changed. {advice}"
         ) from error
 
 
