@@ -217,6 +217,25 @@ def test_a_task_that_was_only_renewed_while_the_form_was_open_says_that_it_is_st
     assert "Use the current card." in said
 
 
+def test_the_reasons_are_the_queues_own_as_they_stand_at_the_write(office: Office) -> None:
+    office.execute("UPDATE dibs.queue SET reasons = ARRAY['Waiting for the bank', 'shift_ending']")
+    card = _claimed(office)
+    office.press("Dana", card, "release")
+    reason = next(b for b in office.opened("Dana")["blocks"] if b.get("block_id") == "reason")
+    assert [option["value"] for option in reason["element"]["options"]] == [
+        "Waiting for the bank",
+        "shift_ending",
+    ]
+    office.execute("UPDATE dibs.queue SET reasons = ARRAY['Waiting for the bank']")
+    result = office.submit("Dana", {"reason": "shift_ending", "comment": "Until Monday."})
+    assert "This reason is not in the queue's list any more." in result.errors["reason"]
+    assert _typed(office)["comment"] == "Until Monday."
+    assert office.task()["state"] == "claimed"
+    assert office.submit("Dana", {"reason": "Waiting for the bank"}).closed
+    office.shows(card, "*Handed back*", "Waiting for the bank")
+    assert office.count("release_card", reason="Waiting for the bank") == 1
+
+
 def test_a_done_task_is_not_released(office: Office) -> None:
     card = _started(office)
     office.press("Dana", card, "release")

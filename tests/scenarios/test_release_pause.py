@@ -27,7 +27,10 @@ def test_a_release_that_cannot_be_recorded_pauses_until_a_supervisor_resumes(off
     said = _said(office, "Dana")
     assert "The database refused the record of this release, so SUP-1 was not handed back" in said
     assert "Releases are now paused in its queue. Nothing changed. The task stays yours." in said
-    assert "The queue's supervisors are told; one of them lets releases go on with /queue resume SUP." in said
+    assert (
+        "The queue's supervisors are told; one of them lets releases go on with /queue resume SUP: Sue."
+        in said
+    )
     assert office.task() == before
     assert office.count("release_card") == 0
     kept = office.opened("Dana")["state"]["values"]
@@ -39,6 +42,7 @@ def test_a_release_that_cannot_be_recorded_pauses_until_a_supervisor_resumes(off
     assert "Releases are paused in the queue of SUP-1" in _said(office, "Dana")
     office.press("Hana", other, "release")
     office.hears("Hana", "Releases are paused in the queue of *SUP-2*", "Nothing changed.", "stays yours")
+    office.hears("Hana", f"A supervisor lets releases go on with `/queue resume SUP`: <@{office.id('Sue')}>.")
     assert "Releases are paused" in office.type("Hana", "SUP-2", "/release")
     assert not office.slack.views(office.id("Hana"))
     assert office.count("event", kind="release_rejected", why="releases_paused") == 3

@@ -103,6 +103,8 @@ class Outcome:
     answered_at: datetime | None = None
     actions: tuple[ExternalAction, ...] = field(default=())
     releases_paused: bool = False
+    who_resumes: tuple[str, ...] = ()
+    """Where releases are paused: the supervisors of the queue, one of whom lets them go on."""
     eligible_group: str | None = None
 
     @property

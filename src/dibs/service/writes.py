@@ -18,7 +18,7 @@ from dibs.domain.outcomes import Outcome, Refusal, Verdict
 from dibs.domain.task import ExternalAction, Task
 from dibs.domain.transitions import RULES, Operation
 from dibs.service.telemetry import Telemetry
-from dibs.store import tasks
+from dibs.store import queues, tasks
 from dibs.store.guard import Guard, Row
 from dibs.store.operations import conditional_write
 
@@ -165,7 +165,7 @@ class Writes:
             return self.counted(press.refused(Refusal.NO_SUCH_TASK))
         parameters = parameters_of(press, detail=detail, not_final=not_final, **special)
         outcome = self.run(conditional_write(press.operation), parameters, press, pauses)
-        outcome = outcome or press.refused(Refusal.NO_SUCH_TASK)
+        outcome = self._with_who_resumes(press, outcome or press.refused(Refusal.NO_SUCH_TASK))
         final = outcome.replayed or outcome.why not in not_final
         return self.counted(outcome) if final else outcome
 
@@ -232,6 +232,18 @@ class Writes:
         return press.answered(
             Verdict.UNCHANGED, task, row["clock"], why=why, actions=actions, eligible_group=group
         )
+
+    def _with_who_resumes(self, press: Press, outcome: Outcome) -> Outcome:
+        paused = outcome.releases_paused or outcome.why is Refusal.RELEASES_PAUSED
+        if not paused or outcome.task is None:
+            return outcome
+        values = {"queue_id": outcome.task.queue_id}
+        try:
+            rows = self._guard.run_once(queues.SUPERVISORS, values, press.deadline)
+        except StoreError:
+            # The refusal stands without the names of the supervisors.
+            return outcome
+        return replace(outcome, who_resumes=tuple(row["user_id"] for row in rows))
 
     def _open_actions(self, task: Task, deadline: Deadline) -> tuple[ExternalAction, ...]:
         return self._actions(tasks.OPEN_ACTIONS, {"task_id": task.id}, deadline)

@@ -10,11 +10,16 @@ from dibs.domain.task import State, Task
 from dibs.domain.transitions import EventKind, Operation
 from dibs.slack import text, words
 
+MOST_PEOPLE = 5
 UNKNOWN = "We could not confirm this; look at the card before pressing again."
 NOTHING_CHANGED = "Nothing changed."
 PRESS_AGAIN = "Nothing changed. Please press again."
 UNREADABLE = "Dibs could not read this button, so nothing changed. Press one on the newest card of the task."
 UNREADABLE_FORM = "Dibs could not read this form, so nothing changed. Close it and open it again."
+REASON_GONE = (
+    "This reason is not in the queue's list any more. Choose another one, or close this form and open it "
+    "again to see the new list. Nothing changed yet."
+)
 OUTDATED_FORM = (
     "This form does not ask for all that is needed now, since the task changed after you opened it. Nothing "
     "changed. Copy what you wrote, close the form and open it again."
@@ -237,7 +242,6 @@ def _refusal(outcome: Outcome) -> str:
 
 
 def _next(outcome: Outcome) -> str:
-    task = outcome.task
     match outcome.why:
         case Refusal.BUSY | Refusal.DATABASE_AWAY | Refusal.MEMBERSHIP_UNKNOWN:
             return " Please press again in a moment."
@@ -249,11 +253,11 @@ def _next(outcome: Outcome) -> str:
         case Refusal.HELD_TOO_LONG:
             return " Finish it, or hand it back with a note, before then."
         case Refusal.RELEASES_PAUSED:
-            return f"{_stays(outcome)} A supervisor lets releases go on with {_resume(task)}."
+            return f"{_stays(outcome)} A supervisor lets releases go on with {_resume(outcome)}."
         case Refusal.DATABASE_REFUSED if outcome.releases_paused:
             return (
                 f"{_stays(outcome)} The queue's supervisors are told; one of them lets releases go on with "
-                f"{_resume(task)}."
+                f"{_resume(outcome)}."
             )
         case Refusal.NEW_OWNER_NOT_ELIGIBLE:
             return f" Choose somebody who may: a member of {who_may(outcome.eligible_group)}."
@@ -281,8 +285,11 @@ def _stays(outcome: Outcome) -> str:
     return " The task stays yours."
 
 
-def _resume(task: Task | None) -> str:
-    return f"`/queue resume{f' {task.queue_key}' if task else ''}`"
+def _resume(outcome: Outcome) -> str:
+    """How releases are let go on, and who may."""
+    key = f" {outcome.task.queue_key}" if outcome.task else ""
+    who = ", ".join(text.mention(person) for person in outcome.who_resumes[:MOST_PEOPLE])
+    return f"`/queue resume{key}`{f': {who}' if who else ''}"
 
 
 def who_may(group: str | None) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from slack_bolt import Ack, App, BoltContext
 
 from dibs.domain.errors import Lost, StoreError
-from dibs.domain.outcomes import Outcome
+from dibs.domain.outcomes import Outcome, Refusal
 from dibs.domain.task import SETTLED_STATUSES, ActionStatus
 from dibs.slack import payloads, replies, text
 from dibs.slack.front import Front
@@ -217,6 +217,8 @@ def _came_of_it(front: Front, form: Submission, outcome: Outcome) -> Errors:
     words = replies.reply(outcome) if outcome.replayed else replies.refused_in_form(outcome)
     if where and where not in form.blocks:
         words = replies.OUTDATED_FORM
+    elif outcome.why is Refusal.REASON_MISSING and form.text(Field.REASON):
+        words = replies.REASON_GONE
     words = front.outgoing.worded(words, form.origin.deadline)
     said = text.plain(words, lambda user: front.web.name_of(user, form.origin.deadline))
     return {where: said} if where in form.blocks else anywhere(form, said)
