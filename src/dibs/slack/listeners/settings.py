@@ -8,7 +8,7 @@ import logging
 from dibs.deadline import Deadline
 from dibs.domain.errors import LookUpFailed
 from dibs.domain.outcomes import Refusal
-from dibs.domain.queue import NewQueue, Queue
+from dibs.domain.queue import DEFAULT_SPIKE_LIMIT, DEFAULT_SPIKE_MINUTES, NewQueue, Queue
 from dibs.domain.settings import Fault, QueueSettings, UserGroup, Written, read, read_key
 from dibs.domain.task import Standing
 from dibs.slack import payloads, replies, text
@@ -188,8 +188,11 @@ def _read(
         name=form.text(Field.NAME),
         lease_minutes=form.text(Field.LEASE_MINUTES),
         supervisors=form.people(Field.SUPERVISORS) or alone,
-        spike_limit=form.text(Field.SPIKE_LIMIT),
-        spike_minutes=form.text(Field.SPIKE_MINUTES),
+        # Slack lets nobody leave these two empty; where they are missing all the same, they stay as they are.
+        spike_limit=form.text(Field.SPIKE_LIMIT)
+        or str(stored.spike_limit if stored else DEFAULT_SPIKE_LIMIT),
+        spike_minutes=form.text(Field.SPIKE_MINUTES)
+        or str(stored.spike_minutes if stored else DEFAULT_SPIKE_MINUTES),
         spike_share=form.text(Field.SPIKE_SHARE),
         longest_hold_minutes=form.text(Field.LONGEST_HOLD_MINUTES),
         reasons=form.text(Field.REASONS),
