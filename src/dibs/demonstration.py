@@ -23,7 +23,6 @@ _COMMANDS = (
     ("/queue next", "gives you the task that has waited longest"),
     ("/queue list", "shows what is waiting and who has what"),
     ("/queue mine", "shows what you have"),
-    ("/audit queue", "shows what happened in this queue, and what was refused"),
     ("/queue help", "shows what else there is"),
 )
 _LEASE_SECONDS = 10 * 60
