@@ -186,6 +186,8 @@ def make_engine(url: str, timeouts: Timeouts, *, pool_size: int, name: str = "di
         max_overflow=0,
         pool_timeout=POOL_WAIT_SECONDS,
         pool_use_lifo=True,
+        # What people wrote must not come into a log with an error.
+        hide_parameters=True,
     )
 
 

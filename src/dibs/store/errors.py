@@ -25,12 +25,12 @@ def sorted_out(error: sa.exc.DBAPIError) -> StoreError:
     if state is None:
         # psycopg itself refused: a value that cannot be sent, or a connection that broke.
         return Refused(str(cause)) if isinstance(cause, psycopg.DataError) else Lost(str(cause))
-    if state.startswith(_LOST_STATES):
-        return Lost(str(cause))
-    if state in _BUSY_STATES:
-        return Busy(str(cause))
-    if cause.diag.constraint_name == EVENT_OP_ID_KEY:
-        return AlreadyDone(str(cause))
-    # Only the first line: the detail quotes the row that was refused, and with it what people wrote.
+    # Only the first line: what follows it may quote a row or a parameter, and with it what people wrote.
     message = cause.diag.message_primary or type(cause).__name__
+    if state.startswith(_LOST_STATES):
+        return Lost(message)
+    if state in _BUSY_STATES:
+        return Busy(message)
+    if cause.diag.constraint_name == EVENT_OP_ID_KEY:
+        return AlreadyDone(message)
     return Refused(message, table=cause.diag.table_name, sqlstate=state)

@@ -121,13 +121,14 @@ class Guard:
             try:
                 yield
             except UnicodeEncodeError as error:
-                raise Refused(f"a text cannot be sent to the database: {error.reason}") from error
+                raise Refused(f"a text cannot be sent to the database: {error.reason}") from None
             except sa.exc.DBAPIError as error:
                 hung = watch.fired
                 failure = sorted_out(error)
                 if isinstance(failure, Lost):
                     connection.invalidate(error)
-                raise failure from error
+                # Not from it: its traceback in a log would quote what people wrote.
+                raise failure from None
             except _UnreadableError as error:
                 hung = watch.fired
                 connection.invalidate(error)

@@ -45,6 +45,8 @@ SETTINGS: Mapping[str, str] = {
     "huge_pages": "off",
     "io_method": "sync",
     "log_checkpoints": "off",
+    # The details of a refusal quote the row, and with it what people wrote.
+    "log_error_verbosity": "terse",
     "timezone": "UTC",
     "log_timezone": "UTC",
     "cluster_name": "dibs",
