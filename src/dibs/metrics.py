@@ -87,11 +87,18 @@ class Metrics(Telemetry):
                 self._repeats.labels(operation)
         self._answers.labels("press")
 
-    def watch(self, *, backlog: BacklogReader, ages: Ages, overdue: Callable[[], Iterable[str]]) -> None:
+    def watch(
+        self,
+        *,
+        backlog: BacklogReader,
+        ages: Ages,
+        overdue: Callable[[], Iterable[str]],
+        holds_still: Callable[[], bool],
+    ) -> None:
         """Also tell, whenever it is asked, what these say then."""
         for job in ages():
             self._job_failures.labels(job)
-        self._registry.register(_Gauges(backlog, ages, overdue))
+        self._registry.register(_Gauges(backlog, ages, overdue, holds_still))
 
     def scrape(self) -> tuple[bytes, str]:
         """Everything as it stands, and its content type."""
@@ -165,10 +172,17 @@ class MetricsServer:
 class _Gauges(Collector):
     """What is read when it is asked for. What the database does not tell is left out of the answer."""
 
-    def __init__(self, backlog: BacklogReader, ages: Ages, overdue: Callable[[], Iterable[str]]) -> None:
+    def __init__(
+        self,
+        backlog: BacklogReader,
+        ages: Ages,
+        overdue: Callable[[], Iterable[str]],
+        holds_still: Callable[[], bool],
+    ) -> None:
         self._backlog = backlog
         self._ages = ages
         self._overdue = overdue
+        self._holds_still = holds_still
 
     def describe(self) -> Iterable[Metric]:
         """Nothing: the registry must not read the database to learn the names."""
@@ -182,6 +196,8 @@ class _Gauges(Collector):
         yield _labelled("dibs_job_age_seconds", "Since a job by the clock last worked.", "job", ages)
         late = {job: float(job in overdue) for job in ages}
         yield _labelled("dibs_job_overdue", "1 where a job hangs or is not run.", "job", late)
+        held = float(self._holds_still())
+        yield _gauge("dibs_sweep_holds_still", "1 where this process ends no lease; /readyz says why.", held)
         backlog = self._backlog.read()
         # After the reading, which may just have found it out.
         away = float(self._backlog.database_away or backlog is None)

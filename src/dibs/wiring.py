@@ -178,7 +178,12 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
         keep_database=keep_database,
     )
     scheduler = Scheduler(jobs, telemetry=metrics)
-    metrics.watch(backlog=BacklogReader(background_guard), ages=scheduler.ages, overdue=scheduler.overdue)
+    metrics.watch(
+        backlog=BacklogReader(background_guard),
+        ages=scheduler.ages,
+        overdue=scheduler.overdue,
+        holds_still=lambda: clock.holds_still is not None,
+    )
     app = make_app(front, signing_secret=settings.slack_signing_secret, bot=bot)
     socket = None
     if settings.slack_app_token:

@@ -33,7 +33,7 @@ def test_alive_and_ready(office: Office) -> None:
     status, body = request("GET", f"{_base(office)}/readyz")
     told = json.loads(body)
     assert (status, told["ready"], told["database"]) == (200, True, "good")
-    jobs = {"sweep", "clock", "slack", "delivery", "notices", "reminders", "settle", "members"}
+    jobs = {"sweep", "clock", "slack", "delivery", "notices", "reminders", "owners", "settle", "members"}
     assert set(told["jobs"]) == jobs
 
 
@@ -79,6 +79,7 @@ def test_a_sweep_that_holds_still_is_named_while_dibs_stays_ready(office: Office
     [problem] = _problems(office)
     assert problem.startswith("the sweep holds still: the database's clock jumped ahead by 90")
     assert request("GET", f"{_base(office)}/readyz")[0] == 200
+    assert "dibs_sweep_holds_still 1.0" in request("GET", f"{_base(office)}/metrics")[1]
     office.type("Sue", "resume")
     office.bot.sweep.sweep_once()
     assert _problems(office) == []

@@ -193,6 +193,16 @@ def test_resuming_lets_the_waiting_ones_through_once_and_starts_the_window_afres
     assert is_open(desk)
 
 
+def test_a_resume_for_which_nothing_waited_lets_nothing_through_later(
+    desk: Desk, brakes: BrakeService, sweep: SweepService
+) -> None:
+    brakes.pause(desk.queue.id, SUE)
+    brakes.resume(desk.queue.id, SUE)
+    ended(desk, LIMIT + 1, since="1 hour")
+    assert sweep.sweep_once() == []
+    assert is_open(desk)
+
+
 def test_what_ends_after_a_resume_counts_even_while_others_are_let_through(
     desk: Desk, brakes: BrakeService, sweep: SweepService
 ) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 from tests.support.journey import add_action, guard_of, lapse, place, together, whole_row
 from tests.support.store import AMAL, BILAL, DANA, HANA, MAREK, Desk
 
 from dibs.domain.outcomes import Refusal
 from dibs.domain.task import ActionStatus, State
+from dibs.service.clock import ClockService
 from dibs.service.queries import TaskQueries
 from dibs.service.sweep import SweepService
 from dibs.service.transitions import TransitionService
@@ -144,6 +147,29 @@ def test_repeat_the_expiry_sweep_expect_no_further_change(desk: Desk) -> None:
     before, kinds = whole_row(desk, task), desk.kinds(task)
     assert SweepService(guard_of(desk)).sweep_once() == []
     assert (whole_row(desk, task), desk.kinds(task)) == (before, kinds)
+
+
+def test_stop_automatic_requeueing_if_lease_expiries_spike_beyond_the_threshold(
+    desk: Desk, service: TransitionService
+) -> None:
+    desk.execute("UPDATE dibs.queue SET spike_limit = 2")
+    tasks = [place(desk, State.CLAIMED) for _ in range(3)]
+    for task in tasks:
+        desk.end_lease(task)
+    assert SweepService(guard_of(desk)).sweep_once() == []
+    assert [desk.row_of(task)["state"] for task in tasks] == ["claimed"] * 3
+    # Owners are not held up: the first of them hands back.
+    row = desk.row_of(tasks[0])
+    assert service.release(tasks[0].id, row["owner_id"], row["version"], reason="shift_ending").changed
+
+
+def test_stop_automatic_requeueing_if_the_time_source_is_unreliable(desk: Desk) -> None:
+    task = place(desk, State.CLAIMED)
+    desk.end_lease(task)
+    unreliable = ClockService(guard_of(desk), wall=lambda: time.time() + 60)
+    assert SweepService(guard_of(desk), clock=unreliable).sweep_once() == []
+    assert desk.row_of(task)["state"] == "claimed"
+    assert len(SweepService(guard_of(desk)).sweep_once()) == 1
 
 
 def test_owner_finishes_after_the_lease_lapsed_but_before_anyone_reclaims(

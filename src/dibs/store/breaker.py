@@ -157,7 +157,10 @@ WITH member AS MATERIALIZED ({_SUPERVISOR}
     FROM locked l, stopped s
 ), closed AS (
     UPDATE dibs.breaker b
-    SET open_since = NULL, opened_by = NULL, window_started_at = j.clock, let_through_until = j.clock
+    SET open_since = NULL, opened_by = NULL, window_started_at = j.clock,
+        let_through_until = CASE
+            WHEN EXISTS (SELECT FROM dibs.task t WHERE t.queue_id = j.queue_id AND t.lease_until <= j.clock)
+            THEN j.clock END
     FROM judged j WHERE b.queue_id = j.queue_id AND j.breaker AND NOT j.refused
 ), started AS (
     UPDATE dibs.clock c SET stopped_since = NULL, jump_seconds = NULL
