@@ -139,3 +139,12 @@ def test_a_form_without_the_question_that_has_become_due_asks_to_be_opened_again
     assert "Nothing changed." in answer.body
     assert office.task()["state"] == "started"
     assert office.count("release_card") == 0
+
+
+def test_a_window_that_does_not_open_changes_nothing_and_asks_to_type_again(office: Office) -> None:
+    claimed(office, "Dana")
+    office.slack.faults.fail_next("views.open", error="expired_trigger_id")
+    said = office.type("Dana", "SUP-1", "/release")
+    assert "Slack did not open the window in time. Nothing changed. Please type it again." in said
+    assert office.kinds() == ["created", "claimed"]
+    assert office.type("Dana", "SUP-1", "/release") == ""

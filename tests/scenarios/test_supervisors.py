@@ -159,3 +159,13 @@ def test_who_is_no_supervisor_any_more_is_refused_by_the_write_itself(office: Of
     (said,) = office.submit("Sue", {"new_owner": office.id("Marek"), "reason": WHY}).errors.values()
     assert "Only a supervisor of its queue may do this to SUP-1. Nothing changed." in said
     assert office.task()["owner_id"] == office.id("Hana")
+
+
+def test_a_window_that_does_not_open_changes_nothing_and_says_press_again(office: Office) -> None:
+    _allowed(office)
+    card = claimed(office, "Hana")
+    office.slack.faults.fail_next("views.push", error="expired_trigger_id")
+    _press(office, "transfer", card)
+    office.hears("Sue", "Slack did not open the window in time. Nothing changed. Please press again.")
+    assert office.opened("Sue")["callback_id"] == "history"
+    assert office.kinds() == ["created", "claimed"]
