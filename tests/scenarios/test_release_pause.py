@@ -77,3 +77,50 @@ def test_a_refusal_that_is_no_matter_of_the_records_pauses_nothing(office: Offic
     assert "The database refused to record this, so it was not done. Nothing changed." in said
     assert "paused" not in said
     assert office.count("breaker", releases_paused_since=None) == 1
+
+
+def test_the_supervisors_alert_resumes_with_its_button_once_a_trial_has_worked(office: Office) -> None:
+    alerts = office.slack.add_channel("alerts", members=[office.id("Sue"), office.id("Dana")])
+    office.execute("UPDATE dibs.queue SET alert_channel = :channel", channel=alerts.id)
+    card = started(office, "Dana")
+    office.execute(BROKEN)
+    office.press("Dana", card, "release")
+    _said(office, "Dana")
+    office.bot.notices.deliver_once()
+    (alert,) = office.slack.messages(alerts.id)
+    assert "are paused: the database refused to write the record of one" in alert["text"]
+    assert NOTE not in str(alert)
+
+    def resume(name: str) -> None:
+        office.slack.press(office.id(name), alerts.id, alert["ts"], "queue_resume")
+
+    resume("Dana")
+    office.hears("Dana", "Only supervisors of *SUP* may resume it")
+    resume("Sue")
+    office.hears("Sue", "Releases stay paused: a trial release could not be written.")
+    assert office.count("breaker", releases_paused_since=None) == 0
+    office.execute(MENDED)
+    resume("Sue")
+    office.hears("Sue", "tasks can be handed back again; a trial write has worked")
+    office.bot.notices.deliver_once()
+    (alert,) = office.slack.messages(alerts.id)
+    assert f"were resumed by <@{office.id('Sue')}>" in alert["text"]
+    assert "queue_resume" not in str(alert["blocks"])
+    assert office.submit("Dana", GIVEN).closed
+
+
+def test_a_pause_that_could_not_be_stored_is_stored_by_the_jobs_and_alerts_then(office: Office) -> None:
+    card = started(office, "Dana")
+    office.execute(BROKEN)
+    office.execute("ALTER TABLE dibs.breaker ADD CONSTRAINT shut CHECK (release_trip = 0)")
+    office.press("Dana", card, "release")
+    assert "Releases are now paused in its queue." in _said(office, "Dana")
+    assert office.count("outbox", kind="releases_paused") == 0
+    office.execute(MENDED)
+    assert "Releases are paused in the queue of SUP-1" in _said(office, "Dana")
+    office.execute("ALTER TABLE dibs.breaker DROP CONSTRAINT shut")
+    office.bot.scheduler.start()
+    office.wait(lambda: office.count("outbox", kind="releases_paused", recipient=office.id("Sue")) == 1)
+    assert office.count("breaker", releases_paused_since=None) == 0
+    assert "a trial write has worked" in office.type("Sue", "resume")
+    assert office.submit("Dana", GIVEN).closed
