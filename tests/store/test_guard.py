@@ -466,3 +466,22 @@ def test_the_servers_own_time_outs_lie_within_the_deadline_and_waiting_is_no_ref
     assert shown["lock_timeout"] >= 1000
     assert shown["lock_timeout"] < shown["statement_timeout"] < 2400
     assert shown["idle_in_transaction_session_timeout"] == 3000
+
+
+def test_a_press_that_is_ended_in_a_deadlock_is_carried_out_once_the_other_has_gone_on(
+    desk: Desk, service: TransitionService, database_url: str
+) -> None:
+    """Where an operator's hand locks what presses lock, in another order."""
+    task = desk.task()
+    card = "SELECT FROM dibs.card WHERE task_id = %(id)s FOR UPDATE"
+    with holder(database_url) as somebody:
+        somebody.do("SET deadlock_timeout = '1h'")
+        somebody.do(card, id=task.id)
+        press = Pressed(lambda: service.claim(task.id, AMAL, 1, op_id="once"))
+        wait_for_waiters(database_url)
+        somebody.do(LOCK, id=task.id)
+        somebody.rollback()
+        assert press.answer().changed
+    assert events_of(desk, "once") == ["claimed"]
+    counted = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+    wait_until(lambda: desk.value(counted) == 1)

@@ -30,7 +30,7 @@ def sorted_out(error: sa.exc.DBAPIError) -> StoreError:
     if state.startswith(_LOST_STATES):
         return Lost(message)
     if state in _BUSY_STATES:
-        return Busy(message)
+        return Busy(message, sqlstate=state)
     if cause.diag.constraint_name == EVENT_OP_ID_KEY:
         return AlreadyDone(message)
     return Refused(message, table=cause.diag.table_name, sqlstate=state)

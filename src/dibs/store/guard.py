@@ -43,6 +43,7 @@ _WAITS_FOR_STANDBYS = "SyncRepWaitForLSN"
 """The server's function that warns where it was told to wait no longer; its words are in many languages."""
 _ENOUGH_TO_BEGIN_SECONDS = 0.45
 _ENOUGH_TO_TRY_AGAIN_SECONDS = 0.6
+_DEADLOCK = "40P01"
 
 T = TypeVar("T")
 Row = sa.RowMapping
@@ -144,12 +145,17 @@ class Guard:
                     self._went_away()
 
     def run_once(self, statement: sa.Executable, parameters: Parameters, deadline: Deadline) -> Sequence[Row]:
-        """Like `run`, and once more on a new connection if the first one was lost.
+        """Like `run`, and once more if it was ended in a deadlock, or on a new connection if it was lost.
 
         Only for statements that cannot take effect twice: reads, and writes whose operation id is unique.
         After a lost connection NothingSent no longer means that nothing happened, so it becomes Lost.
         """
         try:
+            return self.run(statement, parameters, deadline)
+        except Busy as busy:
+            # All was rolled back, and the other one has gone on.
+            if busy.sqlstate != _DEADLOCK or deadline.remaining < _ENOUGH_TO_TRY_AGAIN_SECONDS:
+                raise
             return self.run(statement, parameters, deadline)
         except Lost as first:
             if self._away or deadline.remaining < _ENOUGH_TO_TRY_AGAIN_SECONDS:
