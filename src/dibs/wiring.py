@@ -54,7 +54,7 @@ from dibs.store.guard import Guard
 
 _log = logging.getLogger(__name__)
 
-_BACKGROUND_CONNECTIONS = 12
+_BACKGROUND_CONNECTIONS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,19 +141,6 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
     outgoing = Outgoing(web, delivery, notices, transitions, archive_url=str(bot.get("url") or ""))
     press_guard.call_when_back(outgoing.settle_once)
     files = FileSender(settings.slack_bot_token, settings.slack_api_url)
-    front = Front(
-        transitions=transitions,
-        queues=QueueService(press_guard),
-        queries=TaskQueries(press_guard),
-        membership=membership,
-        audit=AuditService(press_guard, membership),
-        brakes=BrakeService(press_guard, pauses),
-        web=web,
-        outgoing=outgoing,
-        reports=ReportService(press_guard, membership),
-        reporter=Reporter(outgoing, web, files, ReportService(background_guard, membership)),
-        exporter=Exporter(outgoing, files, ExportService(background_guard)),
-    )
     clock = ClockService(
         background_guard,
         Limits(
@@ -162,6 +149,19 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
             grace=settings.grace_seconds,
         ),
         slack_answers=lambda: web.answers,
+    )
+    front = Front(
+        transitions=transitions,
+        queues=QueueService(press_guard),
+        queries=TaskQueries(press_guard),
+        membership=membership,
+        audit=AuditService(press_guard, membership),
+        brakes=BrakeService(press_guard, pauses, sweep_holds_still=lambda: clock.holds_still is not None),
+        web=web,
+        outgoing=outgoing,
+        reports=ReportService(press_guard, membership),
+        reporter=Reporter(outgoing, web, files, ReportService(background_guard, membership)),
+        exporter=Exporter(outgoing, files, ExportService(background_guard)),
     )
     sweep = SweepService(background_guard, metrics, clock=clock)
     jobs = every_job(
@@ -245,7 +245,7 @@ def _open(guard: Guard, number: int) -> None:
         said = " ".join(str(getattr(error, "orig", None) or error).split())
         raise DatabaseUnusable(
             "The database does not give all of the connections that Dibs needs: "
-            f"{said}. Let it, the role and a pooler before it give DIBS_THREADS + 14 "
+            f"{said}. Let it, the role and a pooler before it give DIBS_THREADS + 18 "
             "(max_connections, CONNECTION LIMIT, default_pool_size), or set DIBS_THREADS to a smaller number."
         ) from error
 

@@ -151,6 +151,18 @@ def test_the_record_of_the_queue_says_who_paused_it_why_and_who_let_it_go_on(off
         assert words in told, told
 
 
+def test_a_resume_says_where_no_lease_ends_all_the_same(office: Office) -> None:
+    office.execute("UPDATE dibs.clock SET swept_at = clock_timestamp() + interval '1 hour'")
+    office.sweep()
+    told = office.type("Sue", "resume")
+    assert "No lease ends just now" in told
+    assert "goes on by itself" in told
+    office.type("Sue", "pause")
+    told = office.type("Sue", "resume")
+    assert "*SUP* goes on" in told
+    assert "No lease ends just now" in told
+
+
 # An outage
 
 

@@ -53,4 +53,6 @@ class Resumed:
     still: frozenset[Brake] = frozenset()
     why: str | None = None
     """Where releases stay paused: what the database said to the trial."""
+    sweep_holds_still: bool = False
+    """Whether no lease is ended just now all the same, until the clocks have agreed for a while."""
     replayed: bool = False

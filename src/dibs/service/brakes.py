@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import assert_never
 
 import sqlalchemy as sa
@@ -23,8 +24,15 @@ class BrakeService:
     An operation id that was used before is answered as the first time.
     """
 
-    def __init__(self, guard: Guard, pauses: ReleasePauses | None = None) -> None:
+    def __init__(
+        self,
+        guard: Guard,
+        pauses: ReleasePauses | None = None,
+        *,
+        sweep_holds_still: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._guard = guard
+        self._sweep_holds_still = sweep_holds_still
         self._pauses = pauses or ReleasePauses(guard)
 
     def pause(
@@ -65,7 +73,10 @@ class BrakeService:
         lifted = frozenset(brake for brake in (Brake.BREAKER, Brake.CLOCK) if row[brake])
         if not lifted and (before := self._resumed_before(op_id, deadline)):
             return before
-        return self._with_releases(queue_id, actor_id, op_id, deadline, lifted)
+        resumed = self._with_releases(queue_id, actor_id, op_id, deadline, lifted)
+        # A stop that was just lifted is seen by the sweep with its next look at the clock.
+        held = Brake.CLOCK not in lifted and self._sweep_holds_still()
+        return replace(resumed, sweep_holds_still=held)
 
     def _carry_out(self, statement: sa.TextClause, values: Mapping[str, object], deadline: Deadline) -> Row:
         rows = self._guard.run_once(statement, values, deadline)

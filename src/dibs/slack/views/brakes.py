@@ -18,6 +18,10 @@ _STILL = {
     Brake.RELEASES: "Releases stay paused: a trial release could not be written. Ask the people who run Dibs "
     "to look at the tables `dibs.release_card` and `dibs.event` and the database's log, then resume again.",
 }
+_HOLDS_STILL = (
+    "No lease ends just now, because Dibs does not trust the database's clock, or Slack was away. It goes on "
+    "by itself: nobody need do anything in Slack. The people who run Dibs see at `/readyz` why."
+)
 
 
 def paused(key: str, outcome: Paused, queue_command: str) -> str:
@@ -49,6 +53,8 @@ def resumed(key: str, outcome: Resumed) -> str:
         still = "Whether releases are paused too could not be seen just now; please resume once more."
     if outcome.why:
         still += f" It said: `{text.one_line(outcome.why.replace('`', chr(39)), 300)}`"
+    if outcome.sweep_holds_still:
+        still = f"{still} {_HOLDS_STILL}".strip()
     if not outcome.lifted:
         return f"{before}{still or f'Nothing was paused in *{key}*, so nothing changed.'}"
     lifted = "".join(f"\n• {_LIFTED[brake]}" for brake in Brake if brake in outcome.lifted)
