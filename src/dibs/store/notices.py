@@ -55,12 +55,13 @@ def follow(source: str) -> str:
 
     They are locked in the order of their ids, as a sender locks those that share a message.
     """
+    # Locked in the order of their ids, as senders lock them: else each could wait for the other.
     return f"""
-followed AS (
+follows AS MATERIALIZED (
+    SELECT o.id, x.last_at FROM dibs.outbox o JOIN {source} x ON o.task_id = x.id
+    WHERE o.live ORDER BY o.id FOR UPDATE OF o
+), followed AS (
     UPDATE dibs.outbox o
     SET wanted = o.wanted + 1, next_try_at = least(o.next_try_at, f.last_at)
-    FROM (
-        SELECT m.id, x.last_at FROM {source} x JOIN dibs.outbox m ON m.task_id = x.id AND m.live
-        ORDER BY m.id FOR UPDATE OF m) f
-    WHERE o.id = f.id
+    FROM follows f WHERE o.id = f.id
 )"""

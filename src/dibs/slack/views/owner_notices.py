@@ -48,7 +48,7 @@ def lease_ends_soon(letter: Letter) -> str:
         else "Renew it if you need longer. Otherwise finish it"
     )
     return (
-        f":hourglass_flowing_sand: Your lease on *{task.name}* ends {text.moment(until)}. "
+        f"Your lease on *{task.name}* ends {text.moment(until)}. "
         f"{longer} or hand it back; after that time {begun}."
     )
 
@@ -79,7 +79,7 @@ def hold_ends_soon(letter: Letter) -> str:
     name, last = f"*{facts.task.name}*", text.moment(until)
     if letter.recipient == owner:
         return (
-            f":hourglass_flowing_sand: Your queue limits how long one owner keeps a task: {name} is yours "
+            f"Your queue limits how long one owner keeps a task: {name} is yours "
             f"until {last} at most, and cannot be renewed beyond that. Finish it, or hand it back with a "
             "note for the next owner."
         )
