@@ -169,3 +169,24 @@ def test_a_window_that_does_not_open_changes_nothing_and_says_press_again(office
     office.hears("Sue", "Slack did not open the window in time. Nothing changed. Please press again.")
     assert office.opened("Sue")["callback_id"] == "history"
     assert office.kinds() == ["created", "claimed"]
+
+
+def test_a_new_owner_who_cannot_be_looked_up_is_refused_for_just_that(office: Office) -> None:
+    _allowed(office)
+    guest = office.slack.add_person("Guest")
+    _press(office, "transfer", claimed(office, "Hana"))
+    office.slack.faults.fail_next("conversations.members", error="internal_error")
+    result = office.submit("Sue", {"new_owner": guest.id, "reason": WHY})
+    said = result.errors["new_owner"]
+    assert "could not look up in Slack whether the person you chose may claim SUP-1. Nothing changed." in said
+    assert office.count("event", kind="transfer_rejected", why="membership_unknown") == 1
+    assert office.task()["owner_id"] == office.id("Hana")
+
+
+def test_a_newcomer_gets_the_task_once_they_have_joined(office: Office) -> None:
+    _allowed(office)
+    guest = office.slack.add_person("Guest")
+    office.slack.join(guest.id, office.channel.id)
+    _press(office, "transfer", claimed(office, "Hana"))
+    assert office.submit("Sue", {"new_owner": guest.id, "reason": WHY}).closed
+    assert office.task()["owner_id"] == guest.id

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from tests.support.holders import LOCK, holder
 from tests.support.journey import count_events, events_of, place, together, whole_row
-from tests.support.store import AMAL, BILAL, Desk
+from tests.support.store import AMAL, BILAL, SUE, Desk
 
 from dibs.domain.outcomes import Outcome, Refusal, Verdict
 from dibs.domain.task import State, Task
@@ -27,8 +27,18 @@ PRESSES: dict[str, tuple[State, Press]] = {
         State.CLAIMED,
         lambda s, t: s.release(t.id, AMAL, t.version, reason="shift_ending", op_id="op"),
     ),
+    "transfer": (State.STARTED, lambda s, t: s.transfer(t.id, SUE, t.version, BILAL, reason="x", op_id="op")),
+    "force_release": (
+        State.STARTED,
+        lambda s, t: s.force_release(t.id, SUE, t.version, reason="shift_ending", op_id="op"),
+    ),
     "claim_next": (State.QUEUED, lambda s, t: s.claim_next([t.queue_id], AMAL, op_id="op")),
 }
+
+
+@pytest.fixture(autouse=True)
+def supervisors_may_intervene(desk: Desk) -> None:
+    desk.execute("UPDATE dibs.queue SET supervisor_operations = true")
 
 
 @pytest.mark.parametrize("operation", PRESSES)

@@ -55,8 +55,8 @@ class Claims:
         outcome = self._writes.carry_out(press, not_final=not_final, **given)
         if outcome.replayed or outcome.task is None or outcome.why not in not_final:
             return outcome
-        self._look_up([outcome.task.queue_id], press, new_owner)
-        return self._writes.carry_out(press, **given)
+        looked_up = self._look_up([outcome.task.queue_id], press, new_owner)
+        return self._writes.carry_out(press, looked_up=looked_up, **given)
 
     def claim_next(self, queue_ids: Sequence[int], press: Press) -> Outcome:
         """Claim the longest waiting task of these queues that the person may claim."""

@@ -198,6 +198,8 @@ def _refusal(outcome: Outcome) -> str:
             return f"Only people of this workspace may claim {name}, and your account is of another one."
         case Refusal.DEACTIVATED:
             return f"Your account is deactivated, so it may not claim {name}."
+        case Refusal.MEMBERSHIP_UNKNOWN if outcome.operation is Operation.TRANSFER:
+            return f"Dibs could not look up in Slack whether the person you chose may claim {name}."
         case Refusal.MEMBERSHIP_UNKNOWN:
             return f"Dibs could not look up in Slack whether you may claim {name}."
         case Refusal.NOT_ALLOWED:

@@ -121,6 +121,10 @@ _ALERTED = to_supervisors(
 )
 
 
+_HEIR_MAY_NOT = (
+    f"(SELECT p.standing FROM people p WHERE p.user_id = :new_owner) IS DISTINCT FROM '{Standing.ELIGIBLE}'"
+)
+
 SPECIALS: dict[Operation, Special] = {
     Operation.CLAIM: Special(assignments=("owner_id = :actor",)),
     Operation.RENEW: Special(
@@ -261,11 +265,8 @@ people AS MATERIALIZED (
         conditions=(
             (Refusal.TEXT_MISSING, "CAST(:text AS text) IS NULL"),
             (Refusal.THEIRS_ALREADY, "s.owner_id = :new_owner"),
-            (
-                Refusal.NEW_OWNER_NOT_ELIGIBLE,
-                f"""(SELECT p.standing FROM people p WHERE p.user_id = :new_owner)
-                    IS DISTINCT FROM '{Standing.ELIGIBLE}'""",
-            ),
+            (Refusal.MEMBERSHIP_UNKNOWN, f"NOT :looked_up AND {_HEIR_MAY_NOT}"),
+            (Refusal.NEW_OWNER_NOT_ELIGIBLE, _HEIR_MAY_NOT),
         ),
         assignments=("owner_id = :new_owner", *_FLAGGED_AS_BY_EXPIRY),
         writes=(

@@ -16,6 +16,7 @@ FIELD_OF = {
     Refusal.ACTION_UNSTATED: Field.EXTERNAL_ACTION,
     Refusal.NEW_OWNER_NOT_ELIGIBLE: Field.NEW_OWNER,
     Refusal.THEIRS_ALREADY: Field.NEW_OWNER,
+    Refusal.MEMBERSHIP_UNKNOWN: Field.NEW_OWNER,
 }
 """The input that a refusal is about, where it is about one."""
 
