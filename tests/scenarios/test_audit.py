@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from tests.support.bot import Office
 
 from dibs.playground import Channel
@@ -346,3 +347,27 @@ def test_a_file_that_slack_does_not_take_is_told(handed_back: Office) -> None:
     office.slack.faults.fail_next("files.getUploadURLExternal", error="file_uploads_disabled")
     office.slack.press(office.id("Sue"), office.channel.id, page["ts"], "audit_csv")
     office.hears("Sue", "Slack did not take it: file_uploads_disabled", "dibs audit export")
+
+
+def test_a_file_that_may_have_arrived_is_not_said_to_be_lost(handed_back: Office) -> None:
+    office = handed_back
+    page = audit(office, "Sue", "queue")
+    office.slack.faults.fail_next("files.completeUploadExternal", error="internal_error")
+    office.slack.press(office.id("Sue"), office.channel.id, page["ts"], "audit_csv")
+    office.hears("Sue", "We could not confirm that the file has reached you")
+
+
+def test_few_files_are_made_at_once_and_a_database_that_does_not_answer_is_told(
+    handed_back: Office,
+) -> None:
+    office = handed_back
+    page = audit(office, "Sue", "queue")
+    with office.engine.connect().execution_options(isolation_level="READ COMMITTED") as holder:
+        holder.execute(sa.text("LOCK TABLE dibs.event IN ACCESS EXCLUSIVE MODE"))
+        for _ in range(3):
+            office.slack.press(office.id("Sue"), office.channel.id, page["ts"], "audit_csv")
+        office.hears("Sue", "Other exports are being made just now")
+        office.wait(lambda: sum("could not be made" in said for said in office.heard("Sue")) == 2)
+        holder.rollback()
+    office.slack.press(office.id("Sue"), office.channel.id, page["ts"], "audit_jsonl")
+    office.wait(lambda: len(office.slack.files(office.id("Sue"))) == 1)
