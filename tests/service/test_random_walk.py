@@ -61,6 +61,7 @@ class World:
         self.desk = desk
         self.service = service
         self.task = desk.task()
+        desk.execute("UPDATE dibs.queue SET supervisor_operations = true")
         self.model = Model()
         self.outcome: Outcome | None = None
 
@@ -197,6 +198,40 @@ def check(world: World, who: str, offset: int) -> bool:
     return model.changed()
 
 
+def _intervenes(world: World, who: str, offset: int) -> bool:
+    model = world.model
+    as_seen = world.version(offset) == model.version
+    return who == SUE and as_seen and model.state in {"claimed", "started"}
+
+
+def transfer(world: World, who: str, offset: int) -> bool:
+    model = world.model
+    may = _intervenes(world, who, offset)
+    heir = BILAL if model.owner == AMAL else AMAL
+    world.outcome = world.service.transfer(
+        world.task.id, who, world.version(offset), heir, reason="ill today"
+    )
+    if not may:
+        return False
+    model.needs_check |= model.state == "started" or model.recorded_since_check
+    model.back()
+    model.state, model.owner = "claimed", heir
+    return model.changed()
+
+
+def force_release(world: World, who: str, offset: int) -> bool:
+    model = world.model
+    may = _intervenes(world, who, offset)
+    world.outcome = world.service.force_release(
+        world.task.id, who, world.version(offset), reason="shift_ending"
+    )
+    if not may:
+        return False
+    model.needs_check |= model.state == "started" or model.recorded_since_check
+    model.back()
+    return model.changed()
+
+
 def lease_ends(world: World, _who: str, _offset: int) -> bool:
     world.outcome = None
     if world.model.state in {"claimed", "started"}:
@@ -230,6 +265,8 @@ STEPS: list[Step] = [
     release_unknown,
     release_completed,
     check,
+    transfer,
+    force_release,
     lease_ends,
     sweep,
 ]
@@ -264,7 +301,7 @@ def agree(world: World, *, changed: bool, before: Task) -> None:
     assert task.started_before or not before.started_before
     if before.needs_check and not task.needs_check:
         assert kinds[-1] in {"checked", "started"}
-    if before.owner_id and task.owner_id:
+    if before.owner_id and task.owner_id and kinds[-1] != "transferred":
         assert task.owner_id == before.owner_id
     if before.state is State.DONE:
         assert task == before
@@ -322,10 +359,20 @@ def test_the_longest_way_round(desk: Desk, service: TransitionService) -> None:
         (start, AMAL),
         (release_completed, AMAL),
         (claim, AMAL),
+        (transfer, BILAL),
+        (start, AMAL),
+        (transfer, SUE),
+        (start, BILAL),
+        (start_checked, BILAL),
+        (force_release, AMAL),
+        (force_release, SUE),
+        (check, SUE),
+        (claim, AMAL),
         (start, AMAL),
         (lease_ends, AMAL),
         (done, AMAL),
         (claim, BILAL),
+        (transfer, SUE),
     ]:
         before = now(desk, world.task)
         changed = step(world, who, 0)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import pytest
+from tests.support.broken_records import FAILURES, plain_role, run, trigger
 from tests.support.holders import LOCK, holder
 from tests.support.journey import (
     action_statuses,
@@ -30,65 +29,9 @@ from dibs.domain.task import State
 from dibs.service.brakes import BrakeService
 from dibs.service.release_pauses import ReleasePauses, Resumption
 from dibs.service.transitions import TransitionService
-from dibs.store.engine import PRESS, make_engine
-from dibs.store.guard import Guard
 
 NOTE = "A private word about the customer"
 GIVEN: dict[str, Any] = {"reason": "shift_ending", "handoff_note": NOTE, "external_action": "completed"}
-
-
-def _trigger(table: str, body: str, *, each: str = "ROW", when: str = "", kind: str = "") -> list[str]:
-    later = "DEFERRABLE INITIALLY DEFERRED" if kind else ""
-    trigger = f"{kind or 'TRIGGER'} refuse {when or 'BEFORE'} INSERT ON dibs.{table} {later}"
-    return [
-        f"CREATE FUNCTION dibs.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {body}; END $$",
-        f"CREATE {trigger} FOR EACH {each} EXECUTE FUNCTION dibs.refuse()",
-    ]
-
-
-def _untrigger(table: str) -> list[str]:
-    return [f"DROP TRIGGER refuse ON dibs.{table}", "DROP FUNCTION dibs.refuse()"]
-
-
-RAISE = "RAISE 'the records are full'"
-# What breaks, and what mends it.
-FAILURES: dict[str, tuple[list[str], list[str]]] = {
-    "a CHECK on the card": (
-        ["ALTER TABLE dibs.release_card ADD CONSTRAINT broken CHECK (reason = 'none') NOT VALID"],
-        ["ALTER TABLE dibs.release_card DROP CONSTRAINT broken"],
-    ),
-    "a CHECK on the event": (
-        ["ALTER TABLE dibs.event ADD CONSTRAINT broken CHECK (kind <> 'released') NOT VALID"],
-        ["ALTER TABLE dibs.event DROP CONSTRAINT broken"],
-    ),
-    "a trigger that raises on the card": (_trigger("release_card", RAISE), _untrigger("release_card")),
-    "a trigger that raises on the event": (_trigger("event", RAISE), _untrigger("event")),
-    "a trigger that raises once for the statement": (
-        _trigger("release_card", RAISE, each="STATEMENT"),
-        _untrigger("release_card"),
-    ),
-    "a trigger that raises at the end": (
-        _trigger("release_card", RAISE, when="AFTER", kind="CONSTRAINT TRIGGER"),
-        _untrigger("release_card"),
-    ),
-    "a trigger that drops the card without a word": (
-        _trigger("release_card", "RETURN NULL"),
-        _untrigger("release_card"),
-    ),
-    "a trigger that drops the event without a word": (_trigger("event", "RETURN NULL"), _untrigger("event")),
-    "a full disk": (
-        _trigger("release_card", "RAISE 'could not extend file' USING ERRCODE = '53100'"),
-        _untrigger("release_card"),
-    ),
-    "a missing column": (
-        ["ALTER TABLE dibs.release_card RENAME COLUMN comment TO remark"],
-        ["ALTER TABLE dibs.release_card RENAME COLUMN remark TO comment"],
-    ),
-    "a missing table": (
-        ["ALTER TABLE dibs.release_card RENAME TO elsewhere"],
-        ["ALTER TABLE dibs.elsewhere RENAME TO release_card"],
-    ),
-}
 
 
 @pytest.fixture
@@ -99,32 +42,6 @@ def pauses(desk: Desk) -> ReleasePauses:
 @pytest.fixture
 def service(desk: Desk, pauses: ReleasePauses) -> TransitionService:
     return TransitionService(desk.engine, guard=guard_of(desk), pauses=pauses)
-
-
-@contextmanager
-def _plain_role(desk: Desk, url: str) -> Iterator[tuple[TransitionService, ReleasePauses, str]]:
-    """The operations as a role that owns nothing and was granted what Dibs needs."""
-    role = f"plain_{desk.value('SELECT current_database()')}"
-    for grant in (
-        f"CREATE ROLE {role} LOGIN",
-        f"GRANT USAGE ON SCHEMA dibs TO {role}",
-        f"GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA dibs TO {role}",
-    ):
-        desk.execute(grant)
-    engine = make_engine(f"{url}{'&' if '?' in url else '?'}options=-c%20role%3D{role}", PRESS, pool_size=2)
-    guard = Guard(engine)
-    pauses = ReleasePauses(guard)
-    try:
-        yield TransitionService(engine, guard=guard, pauses=pauses), pauses, role
-    finally:
-        engine.dispose()
-        desk.execute(f"DROP OWNED BY {role}")
-        desk.execute(f"DROP ROLE {role}")
-
-
-def _run(desk: Desk, statements: list[str]) -> None:
-    for statement in statements:
-        desk.execute(statement)
 
 
 def _paused(desk: Desk) -> tuple[bool, int, str | None]:
@@ -153,7 +70,7 @@ def test_whatever_refuses_a_record_rolls_the_release_back_and_pauses_the_queue(
     task = place(desk, State.STARTED)
     add_action(desk, task)
     before, events = whole_row(desk, task), count_events(desk, task)
-    _run(desk, breaks)
+    run(desk, breaks)
     outcome = service.release(task.id, AMAL, task.version, op_id="first", **GIVEN)
 
     assert (outcome.unchanged, outcome.why, outcome.releases_paused) == (
@@ -177,7 +94,7 @@ def test_whatever_refuses_a_record_rolls_the_release_back_and_pauses_the_queue(
     assert still.came_of is Resumption.STILL_PAUSED
     assert still.why
     assert _paused(desk)[0]
-    _run(desk, mends)
+    run(desk, mends)
     assert desk.value("SELECT count(*) FROM dibs.release_card") == 0
     refused = service.release(task.id, AMAL, task.version, op_id="second", **GIVEN)
     assert (refused.why, refused.releases_paused) == (Refusal.RELEASES_PAUSED, False)
@@ -196,7 +113,7 @@ def test_a_missing_privilege_pauses_although_the_database_names_no_table(
     desk: Desk, database_url: str, table: str
 ) -> None:
     task = place(desk, State.CLAIMED)
-    with _plain_role(desk, database_url) as (service, pauses, role):
+    with plain_role(desk, database_url) as (service, pauses, role):
         desk.execute(f"REVOKE INSERT ON dibs.{table} FROM {role}")
         outcome = service.release(task.id, AMAL, task.version, reason="shift_ending")
         assert (outcome.why, outcome.releases_paused) == (Refusal.DATABASE_REFUSED, True)
@@ -213,10 +130,10 @@ def test_a_forced_release_that_cannot_be_recorded_pauses_too(
     task = place(desk, State.STARTED)
     desk.execute("UPDATE dibs.queue SET supervisor_operations = true")
     breaks, mends = FAILURES["a CHECK on the card"]
-    _run(desk, breaks)
+    run(desk, breaks)
     outcome = service.force_release(task.id, SUE, task.version, reason="shift_ending")
     assert (outcome.why, outcome.releases_paused) == (Refusal.DATABASE_REFUSED, True)
-    _run(desk, mends)
+    run(desk, mends)
     held = service.force_release(task.id, SUE, task.version, reason="shift_ending")
     assert held.why is Refusal.RELEASES_PAUSED
     assert _resume(desk, pauses) is Resumption.RESUMED
@@ -248,7 +165,7 @@ def test_waiting_for_a_lock_in_vain_does_not_pause(
 def test_a_lost_connection_does_not_pause(desk: Desk, service: TransitionService) -> None:
     task = place(desk, State.CLAIMED)
     cut = "PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NEW"
-    _run(desk, _trigger("release_card", cut))
+    run(desk, trigger("release_card", cut))
     assert service.release(task.id, AMAL, task.version, reason="shift_ending").unknown
     assert _paused(desk) == (False, 0, None)
 
@@ -261,9 +178,9 @@ def test_other_queues_and_other_operations_go_on(desk: Desk, service: Transition
         place(desk, State.STARTED),
     )
     breaks, mends = FAILURES["a CHECK on the card"]
-    _run(desk, breaks)
+    run(desk, breaks)
     assert service.release(mine.id, AMAL, mine.version, reason="shift_ending").releases_paused
-    _run(desk, mends)
+    run(desk, mends)
     assert service.release(theirs.id, AMAL, theirs.version, reason="shift_ending").changed
     assert service.done(working.id, AMAL, working.version).changed
     assert service.renew(mine.id, AMAL, mine.version).changed
@@ -276,14 +193,14 @@ def test_each_supervisor_or_else_the_alert_channel_hears_once_for_each_pause(
     desk.admit(DANA, supervisor=True)
     tasks = [place(desk, State.CLAIMED) for _ in range(2)]
     breaks, mends = FAILURES["a trigger that raises on the card"]
-    _run(desk, breaks)
+    run(desk, breaks)
     together([partial(service.release, task.id, AMAL, task.version, reason="shift_ending") for task in tasks])
     assert sorted(recipient for _, recipient in _alerts(desk)) == [DANA, SUE]
-    _run(desk, mends)
+    run(desk, mends)
     assert _resume(desk, pauses) is Resumption.RESUMED
 
     desk.execute("UPDATE dibs.queue SET alert_channel = 'C0ALERTS'")
-    _run(desk, breaks)
+    run(desk, breaks)
     assert service.release(tasks[0].id, AMAL, tasks[0].version, reason="shift_ending").releases_paused
     assert _alerts(desk)[2:] == [(f"releases_paused:{desk.queue.id}:2:C0ALERTS", "C0ALERTS")]
 
@@ -294,9 +211,9 @@ def test_two_supervisors_resume_once_and_the_alert_tells_by_whom(
     desk.admit(DANA, supervisor=True)
     task = place(desk, State.CLAIMED)
     breaks, mends = FAILURES["a CHECK on the card"]
-    _run(desk, breaks)
+    run(desk, breaks)
     service.release(task.id, AMAL, task.version, reason="shift_ending")
-    _run(desk, mends)
+    run(desk, mends)
     came_of = together([partial(_resume, desk, pauses, who) for who in (SUE, DANA, SUE, DANA)])
     assert sorted(came_of) == [Resumption.NOT_PAUSED] * 3 + [Resumption.RESUMED]
     alerts = desk.rows("SELECT * FROM dibs.outbox WHERE kind = 'releases_paused'")
@@ -310,9 +227,9 @@ def test_two_supervisors_resume_once_and_the_alert_tells_by_whom(
 def test_only_a_supervisor_resumes(desk: Desk, service: TransitionService, pauses: ReleasePauses) -> None:
     task = place(desk, State.CLAIMED)
     breaks, mends = FAILURES["a CHECK on the card"]
-    _run(desk, breaks)
+    run(desk, breaks)
     service.release(task.id, AMAL, task.version, reason="shift_ending")
-    _run(desk, mends)
+    run(desk, mends)
     assert _resume(desk, pauses, BILAL) is Resumption.NOT_PAUSED
     assert _paused(desk)[0]
     brakes = BrakeService(guard_of(desk), pauses)
@@ -338,13 +255,13 @@ def test_a_pause_that_cannot_be_stored_holds_in_this_process_and_is_stored_later
     shut, table = NO_PAUSE[what]
     task, next_one = place(desk, State.CLAIMED), place(desk, State.CLAIMED)
     breaks, mends = FAILURES["a CHECK on the card"]
-    _run(desk, [*breaks, shut])
+    run(desk, [*breaks, shut])
     outcome = service.release(task.id, AMAL, task.version, reason="shift_ending")
     assert (outcome.why, outcome.releases_paused) == (Refusal.DATABASE_REFUSED, True)
     assert _paused(desk) == (False, 0, None)
     assert (_alerts(desk), pauses.held) == ([], [task.id])
 
-    _run(desk, mends)
+    run(desk, mends)
     held = service.release(next_one.id, AMAL, next_one.version, reason="shift_ending")
     assert held.why is Refusal.RELEASES_PAUSED
     elsewhere = place(open_desk(desk.engine, key="OPS"), State.CLAIMED)
@@ -369,7 +286,7 @@ def test_a_queue_made_by_hand_without_a_breaker_is_paused_all_the_same(
 ) -> None:
     task = place(desk, State.CLAIMED)
     desk.execute("DELETE FROM dibs.breaker")
-    _run(desk, FAILURES["a CHECK on the card"][0])
+    run(desk, FAILURES["a CHECK on the card"][0])
     assert service.release(task.id, AMAL, task.version, reason="shift_ending").releases_paused
     assert _paused(desk)[:2] == (True, 1)
 
