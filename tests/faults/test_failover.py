@@ -104,6 +104,8 @@ def _all_settled(office: Office, results: list[Result]) -> None:
     unsure += sum(office.heard(name).count(UNKNOWN) for name in PEOPLE)
 
     def settled() -> int:
+        # As the job does every few seconds, also for a press that was lost just as the database came back.
+        office.bot.outgoing.settle_once()
         return sum(words.startswith("Your press ") for name in PEOPLE for words in office.heard(name))
 
     office.wait(lambda: settled() == unsure, lambda: f"{unsure} were unsure, {settled()} heard more")

@@ -128,6 +128,14 @@ class Guard:
                 failure = sorted_out(error)
                 if isinstance(failure, Lost):
                     connection.invalidate(error)
+                if type(failure) is Refused:
+                    # People are told to tell who runs Dibs, who finds here what it was.
+                    _log.error(
+                        "the database refused a statement (%s, %s): %s",
+                        failure.sqlstate,
+                        failure.table,
+                        failure,
+                    )
                 # Not from it: its traceback in a log would quote what people wrote.
                 raise failure from None
             except _UnreadableError as error:
