@@ -59,7 +59,13 @@ def lapse_together(office: Office, tasks: int) -> None:
 
 def card_of(office: Office, number: int = 1) -> str:
     """The task's card, up to date."""
-    office.bot.delivery.deliver_once()
+
+    def up_to_date() -> bool:
+        # A card that was redrawn a moment ago is left alone for some seconds.
+        office.bot.delivery.deliver_once()
+        return not office.rows("SELECT FROM dibs.card WHERE shown_version < wanted_version")
+
+    office.wait(up_to_date)
     [ts] = [m["ts"] for m in office.slack.messages(office.channel.id) if f"*SUP-{number}*" in m["text"]]
     return str(ts)
 

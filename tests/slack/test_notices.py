@@ -144,6 +144,7 @@ def test_every_notice_in_every_state_is_one_that_slack_takes_and_its_text_says_i
         assert all(said in message.text for said in sections(message))
         assert PRIVATE not in message.text + str(message.blocks)
         assert "<friends>" not in message.text
+        assert set(pressable(message)) <= {*Action, QueueAction.RESUME}
         seen.add(letter.notice)
     assert seen == set(Notice)
 

@@ -100,9 +100,12 @@ class NoticeService:
         """Have `deliver_once` end after the message that is being sent; the others stay due."""
         self._stopping.set()
 
-    def deliver_once(self) -> int:
-        """Send and redraw all messages that are due. Returns how many were tried. Raises StoreError."""
-        for tried in range(PARCELS_AT_A_TIME):
+    def deliver_once(self, most: int = PARCELS_AT_A_TIME) -> int:
+        """Send and redraw messages that are due, `most` at the most.
+
+        Returns how many were tried. Raises StoreError.
+        """
+        for tried in range(most):
             if self._stopping.is_set():
                 return tried
             sender, deadline = uuid.uuid4().hex, Deadline.after(SEND_SECONDS)
@@ -111,7 +114,7 @@ class NoticeService:
                 return tried
             self._passing(Step.TAKEN)
             self._deliver(_Parcel(tuple(rows), sender), deadline)
-        return PARCELS_AT_A_TIME
+        return most
 
     def _deliver(self, parcel: _Parcel, deadline: Deadline) -> None:
         if parcel.uncertain:

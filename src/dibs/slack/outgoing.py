@@ -34,6 +34,7 @@ _MOST_WAITING = 1000
 _LAST_JOBS_SECONDS = 3.0
 _SOON_SECONDS = 5.0
 _MOST_TIMERS = 50
+_NOTICES_AT_A_TIME = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,8 @@ class Outgoing:
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="dibs-outgoing")
         self._jobs: set[Future[None]] = set()
         self._unsettled: list[Unsettled] = []
+        self._notices_wanted = threading.Event()
+        self._notices_turn = threading.Lock()
         self._timers: set[threading.Timer] = set()
         self._dropped = 0
         self.closing = False
@@ -172,7 +175,17 @@ class Outgoing:
 
     def send_notices(self) -> None:
         """Send alerts and redraw the messages that follow a task now, and not only by the next job."""
-        self.submit(self._notices.deliver_once)
+        self._notices_wanted.set()
+        self.submit(self._send_some_notices)
+
+    def _send_some_notices(self) -> None:
+        # One thread at a time, and not for long: the answers to presses come first.
+        while self._notices_wanted.is_set() and self._notices_turn.acquire(blocking=False):
+            try:
+                self._notices_wanted.clear()
+                self._notices.deliver_once(_NOTICES_AT_A_TIME)
+            finally:
+                self._notices_turn.release()
 
     def invited(self, channel_id: str) -> None:
         """Send the cards that could not be posted before Dibs was in the channel."""

@@ -46,6 +46,7 @@ def _resume_pressed(front: Front, origin: Origin, queue_id: int | None) -> str:
     if queue is None or queue.workspace != origin.workspace:
         return NO_SUCH_QUEUE
     resumed = front.brakes.resume(queue.id, origin.user_id, op_id=origin.op_id, deadline=origin.deadline)
+    front.outgoing.send_notices()
     return brakes.resumed(queue.key, resumed)
 
 
@@ -56,6 +57,7 @@ def pause(front: Front, typed: Typed, rest: str) -> Answer:
         return queue
     origin = typed.origin
     paused = front.brakes.pause(queue.id, origin.user_id, op_id=origin.op_id, deadline=origin.deadline)
+    front.outgoing.send_notices()
     return said(brakes.paused(queue.key, paused, as_typed(typed, Command.QUEUE)))
 
 
@@ -66,4 +68,5 @@ def resume(front: Front, typed: Typed, rest: str) -> Answer:
         return queue
     origin = typed.origin
     resumed = front.brakes.resume(queue.id, origin.user_id, op_id=origin.op_id, deadline=origin.deadline)
+    front.outgoing.send_notices()
     return said(brakes.resumed(queue.key, resumed))

@@ -51,7 +51,7 @@ def breaker_open(letter: Letter) -> str:
     if letter.over:
         return f":white_check_mark: {name} was resumed{_by_whom(letter)}. Before: {why}."
     return (
-        f":warning: {why}. No task returns to the queue by itself until a supervisor resumes; owners "
+        f":octagonal_sign: {why}. No task returns to the queue by itself until a supervisor resumes; owners "
         "can go on, finish and hand back. If nothing is wrong, press Resume: the tasks whose leases have "
         "ended return then."
     )
@@ -78,7 +78,7 @@ def clock_stopped(letter: Letter) -> str:
         else "Dibs goes on by itself once the clock has been right for a while."
     )
     return (
-        f":warning: No lease ends in {queue(letter)} just now, because {why}. Owners can still finish "
+        f":octagonal_sign: No lease ends in {queue(letter)} just now, because {why}. Owners can still finish "
         f"and hand back. Ask the people who run the database to look at its clock. {then}"
     )
 
@@ -91,7 +91,7 @@ def releases_paused(letter: Letter) -> str:
     why = letter.payload.get("why")
     because = f" ({text.one_line(str(why), 200)})" if why else ""
     return (
-        f":warning: Releases in {name} are paused: the database refused to write the record of one"
+        f":octagonal_sign: Releases in {name} are paused: the database refused to write the record of one"
         f"{because}, so that release did not happen. Tasks stay with their owners, who can go on and finish. "
         "Ask the people who run the database to look at it, then press Resume: it tries a write first."
     )
