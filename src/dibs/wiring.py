@@ -55,6 +55,7 @@ from dibs.store.guard import Guard
 _log = logging.getLogger(__name__)
 
 _BACKGROUND_CONNECTIONS = 16
+_SPARE_CONNECTIONS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
     """
     background = make_engine(database_url, BACKGROUND, pool_size=_BACKGROUND_CONNECTIONS)
     _make_ready(background)
-    connections = (settings.threads + 2, _BACKGROUND_CONNECTIONS)
+    connections = (settings.threads + _SPARE_CONNECTIONS, _BACKGROUND_CONNECTIONS)
     presses = make_engine(database_url, PRESS, pool_size=connections[0])
     metrics = Metrics()
     web = SlackWeb(settings.slack_bot_token, settings.slack_api_url, telemetry=metrics)
@@ -243,9 +244,10 @@ def _open(guard: Guard, number: int) -> None:
         guard.open_connections(number)
     except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
         said = " ".join(str(getattr(error, "orig", None) or error).split())
+        besides = _SPARE_CONNECTIONS + _BACKGROUND_CONNECTIONS
         raise DatabaseUnusable(
             "The database does not give all of the connections that Dibs needs: "
-            f"{said}. Let it, the role and a pooler before it give DIBS_THREADS + 18 "
+            f"{said}. Let it, the role and a pooler before it give DIBS_THREADS + {besides} "
             "(max_connections, CONNECTION LIMIT, default_pool_size), or set DIBS_THREADS to a smaller number."
         ) from error
 

@@ -78,7 +78,7 @@ def test_too_few_connections_are_told_at_the_start_in_one_line(database_url: str
     ):
         office.bot.start()
     assert "too many connections for role" in str(refused.value)
-    assert "DIBS_THREADS + 14" in str(refused.value)
+    assert "give DIBS_THREADS + 18 (" in str(refused.value)
     assert "\n" not in str(refused.value)
 
 

@@ -59,6 +59,6 @@ def test_a_pooler_with_too_few_sessions_is_told_at_the_start_in_one_line(databas
         pytest.raises(DatabaseUnusable) as refused,
     ):
         office.bot.start()
-    assert "DIBS_THREADS + 18" in str(refused.value)
+    assert "give DIBS_THREADS + 18 (" in str(refused.value)
     assert "default_pool_size" in str(refused.value)
     assert "\n" not in str(refused.value)
