@@ -77,7 +77,7 @@ def test_without_a_name_and_without_a_task_it_says_so(office: Office) -> None:
         ("SUP-9999999999", "There is no task *SUP-9999999999*. Nothing changed."),
         ("SUP-0", "There is no task *SUP-0*. Nothing changed."),
         ("12", "“12” is not the name of a task. Nothing changed. Type `/release SUP-12`"),
-        ("<!channel>", "“&lt;!channel&gt;” is not the name of a task. Nothing changed."),
+        ("<b>&1", "“&lt;b&gt;&amp;1” is not the name of a task. Nothing changed."),
         ("*", "“*” is not the name of a task. Nothing changed."),
     ],
 )
