@@ -288,12 +288,15 @@ def test_what_people_write_in_a_title_is_kept_as_they_typed_it(office: Office) -
         f"Ask <@{hana}|hana> in <#{office.channel.id}|support>, see <https://a.example/x?a=1&amp;b=2> or "
         "<http://b.example|b.example> &lt;soon&gt; <!subteam^S1|@helpers>"
     )
-    office.type("Sue", f"add {sent}")
+    office.type("Sue", f"queue add {sent}", command="/dibs")
     assert office.task()["title"] == (
         "Ask @hana in #support, see https://a.example/x?a=1&b=2 or b.example <soon> @helpers"
     )
-    office.type("Sue", f"add Ask <@{hana}> too")
+    office.type("Sue", f"queue add Ask <@{hana}> too", command="/dibs")
     assert office.task(2)["title"] == "Ask @Hana too"
+    # Slack does not write mentions out for /queue, so what looks like one was typed just so.
+    office.type("Sue", "add Ask @hana &lt;soon&gt; <!channel>")
+    assert office.task(3)["title"] == "Ask @hana <soon> <!channel>"
 
 
 def test_what_happened_to_the_queue_itself_stands_among_the_rest(office: Office) -> None:

@@ -101,3 +101,10 @@ class Command(StrEnum):
     RELEASE = "/release"
     AUDIT = "/audit"
     DIBS = "/dibs"
+
+
+WRITTEN_OUT = frozenset({Command.AUDIT, Command.DIBS})
+"""The commands whose mentions the manifests have Slack write out, since /audit looks people up.
+
+What is typed after the others arrives as it was typed, and so do the titles of tasks.
+"""

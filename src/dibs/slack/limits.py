@@ -30,8 +30,8 @@ _RATES = {
     "conversations.open": _Rate(10, 40 / 60),
     "conversations.history": _Rate(10, 40 / 60),
 }
-_TO_A_CHANNEL = _Rate(5, 1)
-"""One a second; Slack lets a short burst pass."""
+_TO_A_CHANNEL = _Rate(3, 1)
+"""One a second. Slack lets a short burst pass, and what is sent evenly does not arrive evenly."""
 
 
 @dataclass(slots=True)

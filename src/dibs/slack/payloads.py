@@ -10,7 +10,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dibs.deadline import Deadline
+from dibs.slack.ids import WRITTEN_OUT
 from dibs.slack.text import typed as as_typed
+from dibs.slack.text import unescaped
 
 # Slack's own are capital letters and digits; it asks to take them as they come.
 _SLACK_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
@@ -193,6 +195,8 @@ def typed(body: Payload, deadline: Deadline, name_of: Callable[[str], str]) -> T
     """
     team, trigger = _id(body.get("team_id")), _text(body.get("trigger_id"))
     sent = str(body.get("text") or "").strip()
+    command = _text(body.get("command"))
+    written_out = command in WRITTEN_OUT
     return Typed(
         origin=Origin(
             workspace=team,
@@ -203,8 +207,8 @@ def typed(body: Payload, deadline: Deadline, name_of: Callable[[str], str]) -> T
             answer_url=_text_or_none(body.get("response_url")),
             trigger_id=trigger,
         ),
-        command=_text(body.get("command")),
-        text=as_typed(sent, name_of).strip(),
+        command=command,
+        text=(as_typed(sent, name_of) if written_out else unescaped(sent)).strip(),
         sent=sent,
     )
 
