@@ -100,7 +100,7 @@ def releases_paused(letter: Letter) -> str:
 _CHANNEL = {
     "is_archived": "is archived",
     "is_inactive": "is archived",
-    "not_in_channel": "does not have Dibs in it any more",
+    "not_in_channel": "does not have Dibs in it",
 }
 
 
