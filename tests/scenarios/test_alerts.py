@@ -10,6 +10,7 @@ import pytest
 from tests.support.bot import Office, another_bot
 
 from dibs.playground import Channel
+from dibs.service.transitions import TransitionService
 from dibs.wiring import Bot
 
 Message = dict[str, Any]
@@ -494,6 +495,32 @@ def test_an_archived_channel_is_reported_once_and_leaves_every_other_queue_alone
         )
     )
     assert len(office.slack.messages(office.channel.id)) == len(cards)
+
+
+# What supervisors did
+
+
+def test_both_owners_of_a_transferred_task_hear_of_it_and_so_does_who_lost_one(
+    office: Office, alerts: Channel
+) -> None:
+    office.verify_members()
+    office.execute("UPDATE dibs.queue SET supervisor_operations = true")
+    claim(office, office.add_task())
+    quiet(office)
+    service, sue, bilal = TransitionService(office.engine), office.id("Sue"), office.id("Bilal")
+    assert service.transfer(1, sue, 2, bilal, reason="Their shift ended early.").changed
+    deliver(office)
+    [taken], [given] = sent_to(office, "Amal"), sent_to(office, "Bilal")
+    assert f"<@{sue}>, a supervisor, gave *SUP-1* to somebody else" in taken["text"]
+    assert f"<@{sue}>, a supervisor, gave you *SUP-1*. It is yours until" in given["text"]
+    assert service.start(1, bilal, 3).changed
+    assert service.force_release(1, sue, 4, reason="shift_ending").changed
+    deliver(office)
+    assert f"<@{sue}>, a supervisor, returned *SUP-1* to the queue" in sent_to(office, "Bilal")[1]["text"]
+    [alert] = sent_to(office, alerts)
+    assert f"<@{sue}> returned it to the queue as a supervisor" in alert["text"]
+    assert f"<@{bilal}> had started it" in alert["text"]
+    assert "shift ended early" not in f"{taken}{given}{alert}"
 
 
 # Brakes
