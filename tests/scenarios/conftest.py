@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import pytest
 from tests.support.bot import Office, open_office
 
+from dibs.playground import Channel
+
 
 @pytest.fixture
 def office(database_url: str) -> Iterator[Office]:
@@ -15,3 +17,11 @@ def office(database_url: str) -> Iterator[Office]:
     with open_office(database_url, people=people, threads=6) as office:
         office.make_queue()
         yield office
+
+
+@pytest.fixture
+def alerts(office: Office) -> Channel:
+    """The queue's alert channel, with its supervisor in it."""
+    channel = office.slack.add_channel("alerts", members=[office.id("Sue")])
+    office.execute("UPDATE dibs.queue SET alert_channel = :channel", channel=channel.id)
+    return channel

@@ -17,13 +17,6 @@ from dibs.store import outbox
 STEPS_OF_A_POST = [Step.TAKEN, Step.READ, Step.SENT, Step.NOTED]
 
 
-@pytest.fixture
-def alerts(office: Office) -> Channel:
-    channel = office.slack.add_channel("alerts", members=[office.id("Sue")])
-    office.execute("UPDATE dibs.queue SET alert_channel = :channel", channel=channel.id)
-    return channel
-
-
 def killed(office: Office, database_url: str, what: str, step: Step) -> None:
     """Have another process deliver until it is killed, and let the time pass in which nobody takes over."""
     ended = deliver_until(what, step, database_url, office.slack.api_url)
