@@ -30,6 +30,8 @@ _SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
     "fsync": "off",
+    # What a full disk holds stays as it is.
+    "autovacuum": "off",
     "max_connections": "100",
     "shared_buffers": "32MB",
     "cluster_name": _STANDBY,

@@ -37,6 +37,7 @@ _IDLE_SECONDS = 2.0
 _CANCEL_AHEAD_SECONDS = 0.35
 _PROBE_EVERY_SECONDS = 0.25
 _PROBE_SECONDS = 1.0
+_LAST_PROBE_SECONDS = 5.0
 _PROBE = sa.text("SELECT pg_logical_emit_message(true, 'dibs', 'probe')")
 """A write that nobody sees, which is confirmed like any other."""
 _WAITS_FOR_STANDBYS = "SyncRepWaitForLSN"
@@ -61,6 +62,7 @@ class Guard:
         self._watchdog = _Watchdog()
         self._lock = threading.Lock()
         self._away = False
+        self._prober: threading.Thread | None = None
         self.closed = False
         self._when_back: list[Callable[[], None]] = []
 
@@ -72,6 +74,9 @@ class Guard:
     def close(self) -> None:
         """Stop looking for a database that is away. What runs now still ends by its deadline."""
         self.closed = True
+        if self._prober is not None and self._prober is not threading.current_thread():
+            # A connection that came back after the engine was disposed of would stay open.
+            self._prober.join(_LAST_PROBE_SECONDS)
 
     def call_when_back(self, callback: Callable[[], None]) -> None:
         """Have `callback` called, in a thread of the guard's, each time the database answers again."""
@@ -197,9 +202,10 @@ class Guard:
                 return
             self._away = True
         _log.warning("the database does not answer; presses are told so until it does")
-        threading.Thread(
+        self._prober = threading.Thread(
             target=_probe_until_back, args=[weakref.ref(self)], name="dibs-database-probe", daemon=True
-        ).start()
+        )
+        self._prober.start()
 
     def came_back(self) -> None:
         """Let presses through again, and tell who asked to be told."""
