@@ -40,6 +40,11 @@ def _press_at_once(office: Office, names: tuple[str, ...], card: str, button: st
     )
 
 
+def quiet(crowd: Office) -> None:
+    """Wait until nothing is being sent, so that what comes next meets the fault and no message does."""
+    crowd.wait(lambda: crowd.bot.outgoing.waiting == 0)
+
+
 def test_fifty_presses_on_a_frozen_database_are_all_answered_in_time_and_in_truth(
     crowd: Office, proxy: Proxy
 ) -> None:
@@ -138,6 +143,7 @@ def test_a_command_on_a_frozen_database_says_how_to_look(
 def test_a_claim_whose_answer_is_lost_is_confirmed_at_once(crowd: Office, proxy: Proxy) -> None:
     card = crowd.add_task()
     crowd.wait(lambda: crowd.rows("SELECT FROM dibs.card WHERE shown_version = 1"))
+    quiet(crowd)
     proxy.fail_next(Fault.ANSWER_LOST)
     crowd.press("Person01", card, "claim")
     told = crowd.hears("Person01", "*SUP-1* is yours")
@@ -150,6 +156,7 @@ def test_a_claim_that_could_not_be_confirmed_and_was_lost_is_told_so_and_never_t
 ) -> None:
     card = crowd.add_task()
     crowd.wait(lambda: crowd.rows("SELECT FROM dibs.card WHERE shown_version = 1"))
+    quiet(crowd)
     proxy.fail_next(Fault.REQUEST_LATE, Fault.REQUEST_LATE)
     crowd.press("Person01", card, "claim")
     crowd.hears("Person01", UNKNOWN)
@@ -168,6 +175,7 @@ def test_who_could_not_be_confirmed_hears_the_truth_also_when_the_task_has_moved
     card = crowd.add_task()
     crowd.wait(lambda: crowd.rows("SELECT FROM dibs.card WHERE shown_version = 1"))
     # The claim is carried out, and neither its answer nor the second try's reaches the bot.
+    quiet(crowd)
     proxy.fail_next(Fault.ANSWER_LOST, Fault.ANSWER_LOST)
     crowd.press("Person01", card, "claim")
     crowd.hears("Person01", UNKNOWN)
@@ -188,6 +196,7 @@ def test_who_could_not_be_confirmed_and_was_refused_hears_by_whom(crowd: Office,
     crowd.press("Person02", card, "claim")
     crowd.shows(card, "Claimed")
     crowd.wait(lambda: crowd.rows("SELECT FROM dibs.card WHERE shown_version = 2"))
+    quiet(crowd)
     proxy.fail_next(Fault.ANSWER_LOST, Fault.ANSWER_LOST)
     crowd.slack.send_raw(bodies.interaction(seen))
     crowd.hears("Person01", UNKNOWN)
