@@ -30,6 +30,7 @@ def due(office: Office) -> None:
             f"UPDATE dibs.{table} SET next_try_at = clock_timestamp() - interval '1 second', "  # noqa: S608 - ours
             "sender_until = sender_until - interval '1 hour'"
         )
+    office.execute("UPDATE dibs.card SET paced_until = NULL")
 
 
 def finished(office: Office) -> None:
@@ -62,6 +63,7 @@ def lapse(office: Office, tasks: int = 1) -> None:
     for number in range(1, tasks + 1):
         office.end_lease(number)
     office.bot.sweep.sweep_once()
+    due(office)
     office.execute("DELETE FROM dibs.outbox WHERE kind = 'lease_ended'")
 
 
