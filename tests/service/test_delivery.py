@@ -232,3 +232,8 @@ def test_a_stop_waits_for_one_card_and_not_for_all(
     assert channel.sent == 1
     # The others stay due, for whoever comes next.
     assert a_service(engine, Sender(channel)).deliver_once() == 4
+
+
+@pytest.mark.parametrize("attempts", [1, 5, 1_024, 1_000_000])
+def test_however_often_it_failed_there_is_a_next_try(attempts: int) -> None:
+    assert 0 < delivery.back_off(attempts, delivery.LONGEST_WAIT_SECONDS) <= delivery.LONGEST_WAIT_SECONDS

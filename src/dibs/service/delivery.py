@@ -26,7 +26,8 @@ STATEMENT_SECONDS = 5.0
 SEND_SECONDS = 20.0
 """How long Slack may take for one delivery, all its requests together. With the statements around them it
 stays well under `cards.SENDER_SECONDS`."""
-LONGEST_WAIT_SECONDS = 300
+LONGEST_WAIT_SECONDS = 300.0
+_MOST_DOUBLINGS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +258,11 @@ class DeliveryService:
             case TryLater():
                 # What was surely not done needs no look-up before the next try.
                 surely = delivery.seconds is not None
-                wait = delivery.seconds if delivery.seconds is not None else _back_off(attempts)
+                wait = (
+                    delivery.seconds
+                    if delivery.seconds is not None
+                    else back_off(attempts, LONGEST_WAIT_SECONDS)
+                )
                 values = {**sender, "seconds": wait, "attempts": attempts - 1 if surely else attempts}
                 rows = self._guard.run_once(cards.TRY_LATER, values, Deadline.after(STATEMENT_SECONDS))
                 if not (rows or surely):
@@ -288,6 +293,8 @@ class DeliveryService:
         return TryLater() if isinstance(posted, MessageGone) else posted
 
 
-def _back_off(attempts: int) -> float:
+def back_off(attempts: int, longest: float) -> float:
     """Seconds to wait before the next try: twice as long each time, scattered so that crowds spread out."""
-    return random.uniform(0.5, 1.0) * min(2.0**attempts, LONGEST_WAIT_SECONDS)  # noqa: S311 - no secret
+    # Where Slack is away for days there are more tries than a float has powers of two.
+    doubled = 2.0 ** min(attempts, _MOST_DOUBLINGS)
+    return random.uniform(0.5, 1.0) * min(doubled, longest)  # noqa: S311 - no secret

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import random
 import threading
 import uuid
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ import sqlalchemy as sa
 
 from dibs.deadline import Deadline
 from dibs.domain.notices import Letter, Notice, Settlement, is_final, is_moot
-from dibs.service.delivery import Delivered, Delivery, GivenUp, MessageGone, TryLater
+from dibs.service.delivery import Delivered, Delivery, GivenUp, MessageGone, TryLater, back_off
 from dibs.service.queries import TaskQueries
 from dibs.service.steps import Passing, Step, unwatched
 from dibs.store import outbox
@@ -214,16 +213,11 @@ class NoticeService:
     def _try_later(self, parcel: _Parcel, later: TryLater) -> None:
         attempts = parcel.lead["attempts"]
         surely = later.seconds is not None
-        wait = later.seconds if later.seconds is not None else _back_off(attempts)
+        longest = WAIT_AT_FIRST_SECONDS if attempts <= FIRST_TRIES else LONGEST_WAIT_SECONDS
+        wait = later.seconds if later.seconds is not None else back_off(attempts, longest)
         # What was surely not done needs no look-up before the next try.
         values = {"seconds": wait, "attempts": attempts - 1 if surely else attempts}
         self._run(outbox.TRY_LATER, parcel.mine | values)
 
     def _run(self, statement: sa.Executable, values: Mapping[str, Any]) -> Sequence[sa.RowMapping]:
         return self._guard.run_once(statement, values, Deadline.after(STATEMENT_SECONDS))
-
-
-def _back_off(attempts: int) -> float:
-    """Seconds to wait before the next try, scattered so that crowds spread out."""
-    longest = WAIT_AT_FIRST_SECONDS if attempts <= FIRST_TRIES else LONGEST_WAIT_SECONDS
-    return random.uniform(0.5, 1.0) * min(2.0 ** min(attempts, 10), longest)  # noqa: S311 - no secret
