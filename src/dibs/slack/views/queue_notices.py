@@ -111,5 +111,5 @@ def channel_gone(letter: Letter) -> str:
     return (
         f":warning: The channel <#{payload.get('channel')}> of {queue(letter)} {why}, so the cards of its "
         "tasks are not shown any more. The tasks and their owners are as they were. Bring the channel back "
-        "and invite Dibs to it, or make the queue's cards appear elsewhere with `/queue settings`."
+        "and invite Dibs to it: the cards appear again then."
     )
