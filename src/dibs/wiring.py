@@ -141,7 +141,7 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
     reminders = ReminderService(background_guard)
     outgoing = Outgoing(web, delivery, notices, transitions, archive_url=str(bot.get("url") or ""))
     press_guard.call_when_back(outgoing.settle_once)
-    files = FileSender(settings.slack_bot_token, settings.slack_api_url)
+    files = FileSender(settings.slack_bot_token, settings.slack_api_url, metrics)
     clock = ClockService(
         background_guard,
         Limits(

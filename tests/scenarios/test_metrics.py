@@ -121,6 +121,16 @@ def test_requests_to_slack_are_timed_and_failures_named_by_slacks_word(office: O
     assert (found.value("dibs_slack_request_seconds_count", method="users.info") or 0) > 0
 
 
+def test_files_are_among_the_requests_that_are_timed(office: Office) -> None:
+    lose_to_another(office)
+    office.type("Amal", "report")
+    shown = {"method": "files.completeUploadExternal"}
+    office.slack.wait_until(
+        lambda: scrape(office).value("dibs_slack_request_seconds_count", **shown), timeout=30
+    )
+    assert scrape(office).value("dibs_slack_request_seconds_count", method="upload") == 1
+
+
 def test_what_waits_is_told_with_its_age(office: Office) -> None:
     empty = scrape(office)
     for name in ("dibs_cards_due", "dibs_cards_oldest_due_seconds", "dibs_outbox_due"):

@@ -17,6 +17,7 @@ from typing import IO, Any
 from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
 from dibs.deadline import Deadline
+from dibs.service.telemetry import Telemetry
 from dibs.slack.calls import FAILURES, Answered, Api, error_of, is_rate_limit, is_slacks_word, retry_after
 from dibs.slack.text import cut
 
@@ -46,8 +47,8 @@ class FileSent:
 class FileSender:
     """Sends files through Slack's upload in three steps (`files.upload` is no longer offered)."""
 
-    def __init__(self, token: str, api_url: str) -> None:
-        self._api = Api(token, api_url)
+    def __init__(self, token: str, api_url: str, telemetry: Telemetry | None = None) -> None:
+        self._api = Api(token, api_url, telemetry)
         handlers = [_NoRedirect(), *([HTTPSHandler(context=self._api.trust)] if self._api.trust else [])]
         self._opener = build_opener(*handlers)
 
