@@ -54,13 +54,15 @@ WITH member AS MATERIALIZED (
             op_id="CAST(:op_id AS text)",
             detail="jsonb_build_object('releases', true)",
         ).strip()
-    }, redrawn AS (
+    }, alerts AS MATERIALIZED (
+    SELECT o.id, x.clock FROM dibs.outbox o JOIN resumed x ON x.queue_id = o.queue_id
+    WHERE o.kind = '{Notice.RELEASES_PAUSED}' AND o.live AND o.payload -> 'resumed_by' IS NULL
+    ORDER BY o.id FOR UPDATE OF o
+), redrawn AS (
     UPDATE dibs.outbox o
-    SET wanted = o.wanted + 1, next_try_at = least(o.next_try_at, x.clock),
-        payload = o.payload || jsonb_build_object('resumed_by', CAST(:actor AS text), 'resumed_at', x.clock)
-    FROM resumed x
-    WHERE o.queue_id = x.queue_id AND o.kind = '{Notice.RELEASES_PAUSED}' AND o.live
-      AND o.payload -> 'resumed_by' IS NULL
+    SET wanted = o.wanted + 1, next_try_at = least(o.next_try_at, a.clock),
+        payload = o.payload || jsonb_build_object('resumed_by', CAST(:actor AS text), 'resumed_at', a.clock)
+    FROM alerts a WHERE o.id = a.id
 )
 SELECT queue_id FROM resumed"""
 ).bindparams(
