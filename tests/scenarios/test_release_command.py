@@ -14,7 +14,7 @@ def _views(office: Office, name: str) -> int:
     return len(office.slack.views(office.id(name)))
 
 
-@pytest.mark.parametrize("typed", ["SUP-1", "sup-1", "  `Sup-1`, please"])
+@pytest.mark.parametrize("typed", ["SUP-1", "sup-1", "  `Sup-1`, please", "#SUP-1", "“sup\u20111”: I go"])
 def test_a_task_that_is_named_opens_its_form(office: Office, typed: str) -> None:
     card = started(office, "Dana")
     assert office.type("Dana", typed, "/release") == ""
@@ -86,6 +86,16 @@ def test_a_name_that_is_none_is_answered_and_recorded_nowhere(office: Office, ty
     assert said in office.type("Dana", typed, "/release")
     assert _views(office, "Dana") == 0
     assert office.count("event", kind="release_rejected") == 0
+
+
+def test_of_two_names_none_is_taken_for_both(office: Office) -> None:
+    claimed(office, "Dana", "The first")
+    claimed(office, "Dana", "The second")
+    said = office.type("Dana", "SUP-2 and SUP-1", "/release")
+    assert "One task is handed back at a time, and you named *SUP-2* and *SUP-1*. Nothing changed." in said
+    assert "Type `/release SUP-2` first." in said
+    assert _views(office, "Dana") == 0
+    assert office.type("Dana", "SUP-2, that is SUP-2", "/release") == ""
 
 
 def test_somebody_elses_task_says_who_has_it_and_the_attempt_is_recorded(office: Office) -> None:

@@ -16,7 +16,11 @@ from dibs.slack.payloads import Typed
 from dibs.slack.views import lists, modals
 from dibs.slack.views.lists import MOST_TASKS
 
-_NAME = re.compile(r"([A-Z][A-Z0-9]{1,9})-([0-9]{1,10})")
+_NAME = re.compile(r"([A-Z][A-Z0-9]{1,9})-([0-9]{1,10})", re.ASCII)
+_AROUND = "*_`#,.:;!?()[]\"'\u2018\u2019\u201c\u201d"
+"""What people put around a name, which is no part of it."""
+_HYPHENS = str.maketrans("\u2010\u2011\u2013", "---")
+"""What keyboards and word processors put for a hyphen."""
 _LARGEST_NUMBER = 2**31 - 1
 
 
@@ -27,12 +31,17 @@ def on_release(front: Front, typed: Typed, rest: str) -> Answer:
 
 def _named(front: Front, typed: Typed, rest: str) -> Answer:
     origin = typed.origin
-    name = rest.split(maxsplit=1)[0].strip("*`,.").upper()
-    named = _NAME.fullmatch(name)
+    first, *others = [word.strip(_AROUND).translate(_HYPHENS).upper() for word in rest.split()]
+    name, named = first, _NAME.fullmatch(first)
     if named is None:
         return said(
             f"“{text.one_line(rest, 40)}” is not the name of a task. {replies.NOTHING_CHANGED} "
             f"Type `{as_typed(typed, Command.RELEASE)} SUP-12`, or no name at all to see your tasks."
+        )
+    if also := next((word for word in others if word != name and _NAME.fullmatch(word)), None):
+        return said(
+            f"One task is handed back at a time, and you named *{name}* and *{also}*. "
+            f"{replies.NOTHING_CHANGED} Type `{as_typed(typed, Command.RELEASE)} {name}` first."
         )
     key, number = named[1], int(named[2])
     task = None
