@@ -29,6 +29,8 @@ def read(sent: str) -> Asked:
         ("SUP-12", Asked(task=("SUP", 12))),
         ("sup-12", Asked(task=("SUP", 12))),
         ("SUP", Asked(queue="SUP")),
+        ("queue SUP", Asked(queue="SUP")),
+        ("queue sup 24h", Asked(queue="SUP", since=NOW - timedelta(hours=24))),
         ("b2b", Asked(queue="B2B")),
         ("<@U0AMAL>", Asked(person="U0AMAL")),
         ("<@U0AMAL|amal>", Asked(person="U0AMAL")),
@@ -53,6 +55,17 @@ def test_of_what(sent: str, asked: Asked) -> None:
         ("2026-03-01 14:05", datetime(2026, 3, 1, 13, 5, tzinfo=UTC)),
         ("2026-03-01T14:05", datetime(2026, 3, 1, 13, 5, tzinfo=UTC)),
         ("since 7d", NOW - timedelta(days=7)),
+        ("since: 7d", NOW - timedelta(days=7)),
+        ("2 days", NOW - timedelta(days=2)),
+        ("1 hour ago", NOW - timedelta(hours=1)),
+        ("3d ago", NOW - timedelta(days=3)),
+        # As the answers show a time, and as the exports write one.
+        ("2026-03-01 14:05 UTC", datetime(2026, 3, 1, 14, 5, tzinfo=UTC)),
+        ("2026-03-01T14:05:09.123456Z", datetime(2026, 3, 1, 14, 5, 9, tzinfo=UTC)),
+        ("2026-03-01T14:05:09-03:30", datetime(2026, 3, 1, 17, 35, 9, tzinfo=UTC)),
+        # Longer ago than there can be records, and than Slack shows a time.
+        ("1887-03-01", datetime(1970, 1, 1, tzinfo=UTC)),
+        ("99999w", datetime(1970, 1, 1, tzinfo=UTC)),
     ],
 )
 def test_since_when(words: str, since: datetime) -> None:
@@ -71,6 +84,10 @@ def test_since_when(words: str, since: datetime) -> None:
         ("SUP-9999999999", "as large as 9999999999"),
         ("SUP-0", "what “SUP-0” is"),
         ("SUP-12 soon", "when “soon” is"),
+        ("queue SUP soon", "when “soon” is"),
+        ("SUP 2 dogs", "when “2 dogs” is"),
+        ("2026-03-01 14:05:61", "when “2026-03-01 14:05:61” is"),
+        ("2026-03-01T14:05+99:00", "when “2026-03-01t14:05\\+99:00” is"),
         ("SUP-12 2026-13-01", "when “2026-13-01” is"),
         ("2026-02-30", "when “2026-02-30” is"),
         ("2026-03-01 25:00", "when “2026-03-01 25:00” is"),
