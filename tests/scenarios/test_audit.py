@@ -334,6 +334,13 @@ def test_a_supervisor_gets_the_whole_selection_as_a_file(handed_back: Office, bu
     assert released["comment"] == "The bank is closed"
 
 
+def test_where_nothing_was_recorded_no_file_is_promised(office: Office) -> None:
+    message = audit(office, "Sue", "<@U0NOBODY>")
+    assert "Nothing was recorded." in message["text"]
+    assert "file" not in message["text"]
+    assert buttons(message) == []
+
+
 def test_a_file_is_for_supervisors_and_found_out_anew(handed_back: Office) -> None:
     office = handed_back
     assert buttons(audit(office, "Hana", "SUP-1")) == []
@@ -349,7 +356,10 @@ def test_a_file_that_slack_does_not_take_is_told(handed_back: Office) -> None:
     page = audit(office, "Sue", "queue")
     office.slack.faults.fail_next("files.getUploadURLExternal", error="file_uploads_disabled")
     office.slack.press(office.id("Sue"), office.channel.id, page["ts"], "audit_csv")
-    office.hears("Sue", "Slack did not take it: file_uploads_disabled", "dibs audit export")
+    office.hears("Sue", "Slack did not take it: file_uploads_disabled", "dibs audit export", "does not help")
+    begun, came_of_it = office.heard("Sue")[-2:]
+    assert "The file is being made." in begun
+    assert "press again in a moment" not in came_of_it
 
 
 def test_a_file_that_may_have_arrived_is_not_said_to_be_lost(handed_back: Office) -> None:

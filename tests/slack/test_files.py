@@ -74,7 +74,7 @@ def test_what_slack_refuses_is_told_with_slacks_word_and_sends_nothing(
     slack: SlackStandIn, amal: str, method: str
 ) -> None:
     slack.faults.fail_next(method, error="restricted_action")
-    assert send(slack, amal) == FileSent(Answered.REFUSED, "restricted_action")
+    assert send(slack, amal) == FileSent(Answered.REFUSED, "restricted_action", lasting=True)
     assert slack.direct_messages(amal) == []
 
 

@@ -35,6 +35,10 @@ NOT_SENT = (
     "The file was made, and Slack did not take it: {why}. Please press again in a moment. If it happens "
     f"again, {COMMAND_LINE}."
 )
+NOT_TAKEN = (
+    "The file was made, and Slack did not take it: {why}. Pressing again does not help before that is "
+    f"mended, so please tell the people who run Dibs. Meanwhile, {COMMAND_LINE}."
+)
 NOT_KNOWN = (
     "We could not confirm that the file has reached you. Look at your direct messages from Dibs before you "
     "press again."
@@ -59,7 +63,7 @@ class Exporter:
             self._outgoing.tell(origin, NO_MORE_AT_ONCE)
             return
         try:
-            self._outgoing.tell(origin, TAKES_TIME)
+            self._outgoing.tell_now(origin, TAKES_TIME)
             said = self._made_and_sent(origin, selection, form, name)
         finally:
             self._free.release()
@@ -93,4 +97,6 @@ class Exporter:
             )
         if sent.arrived:
             return None
-        return NOT_KNOWN if sent.answered is Answered.UNKNOWN else NOT_SENT.format(why=sent.why)
+        if sent.answered is Answered.UNKNOWN:
+            return NOT_KNOWN
+        return (NOT_TAKEN if sent.lasting else NOT_SENT).format(why=sent.why)

@@ -37,6 +37,8 @@ class FileSent:
 
     answered: Answered
     why: str = ""
+    lasting: bool = False
+    """Whether Slack would refuse it again, such as for a scope that is missing."""
 
     @property
     def arrived(self) -> bool:
@@ -92,7 +94,7 @@ class FileSender:
             )
         except (*FAILURES, KeyError, TypeError) as error:
             _log.warning("the file %s was not sent: %s", filename, error_of(error))
-            return FileSent(Answered.REFUSED, error_of(error))
+            return FileSent(Answered.REFUSED, error_of(error), lasting=_is_lasting(error))
         shown = {"files": [{"id": file_id, "title": title}], "channel_id": channel_id}
         if comment:
             shown["initial_comment"] = cut(comment, _LONGEST_COMMENT)
@@ -100,9 +102,9 @@ class FileSender:
             self._ask("files.completeUploadExternal", deadline, json=shown)
         except FAILURES as error:
             _log.warning("it is not confirmed that the file %s was shown: %s", filename, error_of(error))
-            name = error_of(error)
-            refused = is_rate_limit(error) or (is_slacks_word(error) and name not in _PERHAPS_DONE)
-            return FileSent(Answered.REFUSED if refused else Answered.UNKNOWN, name)
+            refused = is_rate_limit(error) or _is_lasting(error)
+            answered = Answered.REFUSED if refused else Answered.UNKNOWN
+            return FileSent(answered, error_of(error), lasting=_is_lasting(error))
         return FileSent(Answered.TAKEN)
 
     def _ask(self, method: str, deadline: Deadline, **sent: Any) -> Any:  # noqa: ANN401 - Slack's answer
@@ -125,6 +127,10 @@ class FileSender:
             with self._opener.open(request, timeout=_left(deadline)) as answer:
                 if answer.status != HTTPStatus.OK:
                     raise OSError(f"the upload was answered with {answer.status}")
+
+
+def _is_lasting(error: Exception) -> bool:
+    return is_slacks_word(error) and not is_rate_limit(error) and error_of(error) not in _PERHAPS_DONE
 
 
 class _NoRedirect(HTTPRedirectHandler):

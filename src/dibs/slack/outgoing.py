@@ -124,7 +124,7 @@ class Outgoing:
 
     def tell(self, origin: Origin, said: str) -> None:
         """Tell the person, and nobody else."""
-        self.submit(lambda: self._tell_now(origin, said))
+        self.submit(lambda: self.tell_now(origin, said))
 
     def worded(self, said: str, deadline: Deadline) -> str:
         """`said` with the handles of user groups, which Slack is asked for where they are not known."""
@@ -228,7 +228,8 @@ class Outgoing:
         with self._lock:
             self._unsettled = [*self._unsettled[-_MOST_UNSETTLED:], entry]
 
-    def _tell_now(self, origin: Origin, said: str) -> None:
+    def tell_now(self, origin: Origin, said: str) -> None:
+        """Tell the person from this thread, so that what they are told next comes after it."""
         said = self.worded(said, Deadline.after(_WORDS_WITHIN_SECONDS))
         if origin.answer_url:
             answered = self._web.answer(

@@ -43,7 +43,7 @@ def page(
     first, last = (len(lines) - kept, len(lines)) if upwards else (0, kept)
     records, lines = shown.records[first:last], lines[first:last]
     older, newer = shown.older or last < len(shown.records), shown.newer or first > 0
-    remark = LONG if export else SHORT
+    remark = (LONG if export else SHORT) if lines else _TIMES
     blocks = [section(head), *(section(line) for line in lines or [NOTHING]), context(remark)]
     if buttons := _buttons(records, selection, older=older, newer=newer, export=export):
         blocks.append(actions("audit", buttons))
