@@ -52,6 +52,7 @@ def every_job(
         Job("owners",  10,                60, reminders.report_owners_gone),
         Job("settle",   2,                60, settle),
         Job("members",  60,              300, membership.catch_up),
+        Job("housekeeping", 3600,        300, notices.forget_old),
     ]  # fmt: skip
     if keep_database is not None:
         jobs.append(Job("database", 2, 60, keep_database))

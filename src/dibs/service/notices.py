@@ -32,6 +32,8 @@ WAIT_AT_FIRST_SECONDS = 6.0
 """The longest wait between the first tries. With the job's interval an alert is tried again within 10 s."""
 FIRST_TRIES = 20
 LONGEST_WAIT_SECONDS = 60.0
+DAYS_KEPT = 30
+"""How long a message that is over is kept, to answer what was told to whom."""
 NO_LONGER_MATTERS = "no longer matters"
 """Why a reminder was never sent that was overtaken before its turn came."""
 
@@ -114,6 +116,18 @@ class NoticeService:
             self._passing(Step.TAKEN)
             self._deliver(_Parcel(tuple(rows), sender), deadline)
         return most
+
+    def forget_old(self) -> int:
+        """Drop messages that were over DAYS_KEPT ago; the record itself is in the events. Returns how many.
+
+        Raises StoreError.
+        """
+        dropped = 0
+        while rows := self._guard.run(
+            outbox.FORGET_OLD, {"days": DAYS_KEPT}, Deadline.after(STATEMENT_SECONDS)
+        ):
+            dropped += len(rows)
+        return dropped
 
     def _deliver(self, parcel: _Parcel, deadline: Deadline) -> None:
         if parcel.uncertain:

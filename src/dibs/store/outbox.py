@@ -191,3 +191,18 @@ ON CONFLICT (key) DO NOTHING"""
 ).bindparams(*_PARCEL, sa.bindparam("gone", type_=sa.Boolean()))
 """Ends the messages of a parcel. What was for a channel that is gone goes to each supervisor instead; of a
 person who is gone the supervisors hear."""
+
+FORGET_OLD = sa.text(
+    f"""
+WITH oldest AS MATERIALIZED (
+    SELECT o.* FROM dibs.outbox o ORDER BY o.id LIMIT 5000
+), over AS MATERIALIZED (
+    SELECT o.id FROM oldest o
+    WHERE o.created_at < now() - make_interval(days => :days) AND NOT o.live
+      AND (o.given_up IS NOT NULL OR o.shown >= o.wanted) AND o.kind <> '{Notice.CHANNEL_GONE}'
+)
+DELETE FROM dibs.outbox o USING over v WHERE o.id = v.id
+RETURNING o.id"""
+)
+"""Drops the oldest messages that are over, some at a time. Whoever follows its task stays, and so does what
+was told of a channel, which is told once and for all."""
