@@ -10,15 +10,15 @@ from typing import Any
 
 from dibs.deadline import Deadline
 from dibs.domain.audit import Page, Record, ReleaseCard, Selection, Topic
+from dibs.domain.brakes import QueueEvent
 from dibs.domain.queue import Event, EventAction, Facts, Flagged, Handover, Note, Queue
-from dibs.domain.settings import SETTINGS_CHANGED, UserGroup
+from dibs.domain.settings import UserGroup
 from dibs.domain.task import ActionStatus, ExternalAction, Reason, State, Task
 from dibs.domain.transitions import RULES, EventKind
 from dibs.slack.payloads import Origin, metadata_of
 from dibs.slack.views import audit, modals, settings, supervise
 from dibs.slack.views.card import Message, card
 from dibs.slack.views.history import history
-from dibs.store.queue_events import QueueEvent
 
 AT = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 QUEUE = Queue(1, "T0TEST", "SUP", "Support", "C0SUPPORT", 1800)
@@ -172,8 +172,8 @@ def pages_of_records(words: str) -> Iterator[Message]:
         Record(number, "SUP", 12, words, "op", event, card if event.kind == EventKind.RELEASED else None)
         for number, event in enumerate(events(words), 1)
     ]
-    for kind in (SETTINGS_CHANGED, *QueueEvent):
-        detail = {"name": {"old": words, "new": words}} if kind == SETTINGS_CHANGED else None
+    for kind in QueueEvent:
+        detail = {"name": {"old": words, "new": words}} if kind == QueueEvent.SETTINGS_CHANGED else None
         why = "not_a_supervisor" if kind.endswith("_rejected") else None
         known.append(
             Record(99, "SUP", None, None, "op", Event(kind, None, AT, None, None, None, why, detail, None))

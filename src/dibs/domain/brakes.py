@@ -21,6 +21,9 @@ class Brake(StrEnum):
 class QueueEvent(StrEnum):
     """What the record says of a whole queue."""
 
+    SETTINGS_CHANGED = "settings_changed"
+    """By a supervisor; the event holds the old and the new value of each."""
+
     PAUSED = "paused"
     RESUMED = "resumed"
     GRACED = "graced"

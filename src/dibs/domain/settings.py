@@ -11,9 +11,6 @@ from typing import Any
 from dibs.domain.queue import KEY_FORM, LONGEST_LEASE_MINUTES, USUAL_REASONS, Queue
 from dibs.domain.text import clean
 
-SETTINGS_CHANGED = "settings_changed"
-"""The kind of the queue's event that tells what a supervisor changed."""
-
 LONGEST_NAME = 80
 MOST_SPIKE_LIMIT = 10_000
 MOST_SPIKE_MINUTES = 7 * 24 * 60

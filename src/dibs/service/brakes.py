@@ -10,12 +10,11 @@ from typing import assert_never
 import sqlalchemy as sa
 
 from dibs.deadline import Deadline
-from dibs.domain.brakes import Brake, Paused, Resumed
+from dibs.domain.brakes import Brake, Paused, QueueEvent, Resumed
 from dibs.domain.errors import AlreadyDone, Busy, NothingSent
 from dibs.service.release_pauses import ReleasePauses, Resumption
 from dibs.store import breaker
 from dibs.store.guard import Guard, Row
-from dibs.store.queue_events import QueueEvent
 
 
 class BrakeService:

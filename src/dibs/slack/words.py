@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from dibs.domain.brakes import QueueEvent
 from dibs.domain.outcomes import Refusal
-from dibs.domain.settings import SETTINGS_CHANGED
 from dibs.domain.task import ActionStatus, ExternalAction, ExternalAnswer, Reason, State, Task
 from dibs.domain.transitions import EventKind
 from dibs.slack import text
@@ -57,8 +56,8 @@ EVENT = {
     EventKind.FORCE_RELEASED: "returned the task to the queue, as a supervisor",
 }
 
-EVENT_OF_QUEUE = {
-    SETTINGS_CHANGED: "changed the queue's settings",
+EVENT_OF_QUEUE: dict[str, str] = {
+    QueueEvent.SETTINGS_CHANGED: "changed the queue's settings",
     QueueEvent.PAUSED: "paused the return of tasks whose lease ends",
     QueueEvent.RESUMED: "let the queue go on",
     QueueEvent.GRACED: "gave the leases more time, since nobody could renew for a while",

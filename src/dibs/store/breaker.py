@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+from dibs.domain.brakes import QueueEvent
 from dibs.domain.notices import Notice
 from dibs.store.notices import recipients
-from dibs.store.queue_events import QueueEvent, log_queue
+from dibs.store.queue_events import log_queue
 
 _ID, _TIME, _TEXT = sa.BigInteger(), sa.TIMESTAMP(timezone=True), sa.Text()
 

@@ -22,7 +22,7 @@ overwrites a newer one; after it, a sender that died is no obstacle."""
 OUT_OF_DATE = "shown_version < wanted_version AND (disabled IS NULL OR disabled_version < wanted_version)"
 
 REFRESH_SECONDS = 3
-"""How long after a redraw by chat.update, of which Slack allows few, the next one may come."""
+"""How long after a redraw of the kind of which few are allowed the next one may come."""
 POSTS_IN_A_CHANNEL = 10
 UPDATES = 100
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+from dibs.domain.brakes import QueueEvent
 from dibs.domain.clock import Fault
 from dibs.domain.notices import Notice
 from dibs.store.cards import redraw
 from dibs.store.notices import follow, recipients
-from dibs.store.queue_events import QueueEvent, log_queue
+from dibs.store.queue_events import log_queue
 
 READ = sa.text(
     """

@@ -51,10 +51,7 @@ def to_person(step: str, source: str, notice: Notice, *, recipient: str, payload
 
 
 def follow(source: str) -> str:
-    """A step that has the messages drawn anew which follow a task that changed.
-
-    They are locked in the order of their ids, as a sender locks those that share a message.
-    """
+    """A step that has the messages drawn anew which follow a task that changed."""
     # Locked in the order of their ids, as senders lock them: else each could wait for the other.
     return f"""
 follows AS MATERIALIZED (

@@ -1,4 +1,4 @@
-"""Events that are about a queue and no task: a brake that was put on or lifted, a grace that was given.
+"""Events that are about a queue and no task: settings that changed, a brake, a grace that was given.
 
 Each holds a hash over itself; no chain leads from one to the next, since nothing may be locked for it.
 """
@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from dibs.domain.brakes import QueueEvent
 from dibs.store.chain import event_hash
-
-__all__ = ["QueueEvent", "log_queue"]
 
 _NOTHING = {"text": "CAST(NULL AS text)", "number": "CAST(NULL AS integer)"}
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+from dibs.domain.brakes import QueueEvent
 from dibs.domain.outcomes import Refusal
 from dibs.domain.queue import USUAL_REASONS, Queue
-from dibs.domain.settings import SETTINGS_CHANGED
-from dibs.store.chain import event_hash
+from dibs.store.queue_events import log_queue
 
 _COLUMNS = (
     "q.id, q.workspace, q.key, q.name, q.channel_id, q.lease_seconds, q.eligible_group, q.alert_channel, "
@@ -97,19 +97,6 @@ _SETTABLE = (
     "supervisor_operations",
 )
 _AS_JSON = ", ".join(f"'{column}', l.{column}" for column in _SETTABLE)
-_CHANGED = {
-    "task_id": "CAST(NULL AS bigint)",
-    "kind": f"'{SETTINGS_CHANGED}'",
-    "actor_id": "CAST(:actor AS text)",
-    "at": "j.clock",
-    "version_before": "CAST(NULL AS integer)",
-    "version_after": "CAST(NULL AS integer)",
-    "version_seen": "CAST(NULL AS integer)",
-    "op_id": "CAST(:op_id AS text)",
-    "why": "CAST(NULL AS text)",
-    "detail": "j.changes",
-    "content": "CAST(NULL AS bytea)",
-}
 
 # The queue is locked before its people, as a reading of its members does it, and they in order. Whatever
 # changes the supervisors adds 1 to settings_version, so that a list read from a snapshot that is too old is
@@ -168,12 +155,16 @@ WITH locked AS MATERIALIZED (
     SELECT c.id, s.user_id, 'left', true FROM changed c, unnest(:supervisors) AS s (user_id)
     WHERE s.user_id NOT IN (SELECT p.user_id FROM people p)
     ON CONFLICT (queue_id, user_id) DO UPDATE SET supervisor = true
-), logged AS (
-    INSERT INTO dibs.event (queue_id, kind, actor_id, at, op_id, detail, hash)
-    SELECT j.id, '{SETTINGS_CHANGED}', :actor, j.clock, :op_id, j.changes,
-           {event_hash(_CHANGED, "CAST(NULL AS bytea)")}
-    FROM judged j WHERE j.why IS NULL AND j.changes IS NOT NULL
-)
+), {
+        log_queue(
+            "logged",
+            "(SELECT j.id AS queue_id, j.why, j.clock, j.changes FROM judged j)",
+            QueueEvent.SETTINGS_CHANGED,
+            op_id="CAST(:op_id AS text)",
+            detail="x.changes",
+            where="x.why IS NULL AND x.changes IS NOT NULL",
+        ).strip()
+    }
 SELECT j.why, j.changes FROM judged j"""
 ).bindparams(
     sa.bindparam("queue_id", type_=sa.BigInteger()),
@@ -204,12 +195,13 @@ setting with its old and its new value, or null where everything stands like tha
 
 LAST_CHANGE = sa.text(
     f"SELECT e.actor_id, e.at FROM dibs.event e WHERE e.queue_id = :queue_id "
-    f"AND e.kind = '{SETTINGS_CHANGED}' AND e.at > now() - interval '1 day' ORDER BY e.at DESC LIMIT 1"
+    f"AND e.kind = '{QueueEvent.SETTINGS_CHANGED}' AND e.at > now() - interval '1 day' "
+    "ORDER BY e.at DESC LIMIT 1"
 )
 """Who changed the settings last, and when, if that is not long ago."""
 
 CHANGED_BEFORE = sa.text(
-    f"SELECT e.detail FROM dibs.event e WHERE e.op_id = :op_id AND e.kind = '{SETTINGS_CHANGED}'"
+    f"SELECT e.detail FROM dibs.event e WHERE e.op_id = :op_id AND e.kind = '{QueueEvent.SETTINGS_CHANGED}'"
 )
 
 AROUND = sa.text(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+from dibs.domain.brakes import QueueEvent
 from dibs.domain.notices import Notice
 from dibs.domain.task import Reason, State
 from dibs.store.notices import recipients
-from dibs.store.queue_events import QueueEvent, log_queue
+from dibs.store.queue_events import log_queue
 
 _IDS, _ID, _TEXT = sa.ARRAY(sa.BigInteger()), sa.BigInteger(), sa.Text()
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from dibs.domain.audit import NEWEST, Page, Place, Record, Selection, Topic
-from dibs.domain.settings import SETTINGS_CHANGED
+from dibs.domain.brakes import QueueEvent
 from dibs.domain.task import State
 from dibs.slack import text, words
 from dibs.slack.ids import Audit
@@ -62,7 +62,7 @@ def _head(selection: Selection, name: str, title: str) -> str:
 
 def _line(record: Record, *, beside_task: bool) -> str:
     line = told(record.event, of=None if beside_task else record.task_name, quote=QUOTE)
-    if record.event.kind == SETTINGS_CHANGED and record.event.detail:
+    if record.event.kind == QueueEvent.SETTINGS_CHANGED and record.event.detail:
         line += f"\n{changes.recorded(record.event.detail)}"
     if why := brakes.recorded(record.event):
         line += f"\n{why}"
