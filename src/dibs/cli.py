@@ -21,8 +21,6 @@ from dibs.store.engine import DatabaseUnusable
 from dibs.wiring import Bot, build
 
 _FAILED = 1
-PLAYGROUND_PORT = 3001
-"""Where the playground's page is, beside the bot's own port."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -16,7 +16,7 @@ from tests.support.store import AMAL, BILAL, Desk
 from dibs.deadline import Deadline
 from dibs.domain.audit import Selection, Topic
 from dibs.domain.task import ActionStatus, Task
-from dibs.service.export import BYTE_ORDER_MARK, COLUMNS, ExportService, Form, GivenUp, as_cell
+from dibs.service.export import BYTE_ORDER_MARK, COLUMNS, ExportService, Form, Unfinished, as_cell
 from dibs.service.transitions import TransitionService
 from dibs.store import audit
 from dibs.store.guard import Guard
@@ -177,7 +177,7 @@ def test_memory_stays_flat_however_much_is_exported(desk: Desk, engine: sa.Engin
 
 def test_an_export_that_nobody_waits_for_ends(desk: Desk, engine: sa.Engine) -> None:
     task = desk.task()
-    with pytest.raises(GivenUp):
+    with pytest.raises(Unfinished):
         ExportService(Guard(engine)).write([of_task(task)], Form.CSV, io.StringIO(), give_up=lambda: True)
 
 

@@ -207,4 +207,4 @@ def _held(course: Course, reading: Reading) -> str | None:
 
 
 def _stopped(seconds: float) -> str:
-    return f"{_FAULTS[Fault.AHEAD].format(seconds)}; it waits for a supervisor's /queue resume"
+    return f"{_FAULTS[Fault.AHEAD].format(seconds)}; it waits until a supervisor resumes"

@@ -80,7 +80,7 @@ class Writable(Protocol):
         """Take the next piece."""
 
 
-class GivenUp(Exception):
+class Unfinished(Exception):
     """The export was not finished, since whoever asked for it could not wait any longer."""
 
 
@@ -100,8 +100,8 @@ class ExportService:
     ) -> int:
         """Write these records to `out`, which must not translate line ends. Returns how many there were.
 
-        `give_up` is asked now and then. Raises GivenUp where it says yes, StoreError where the database did
-        not answer, and OSError where `out` takes no more.
+        `give_up` is asked now and then. Raises Unfinished where it says yes, StoreError where the database
+        did not answer, and OSError where `out` takes no more.
         """
         number = 0
         records = (record for selection in selections for record in self._all(selection, give_up))
@@ -123,7 +123,7 @@ class ExportService:
         beyond = OLDEST
         while True:
             if give_up():
-                raise GivenUp
+                raise Unfinished
             found = read_on(
                 self._guard,
                 selection,

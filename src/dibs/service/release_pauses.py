@@ -16,12 +16,8 @@ from __future__ import annotations
 import logging
 import threading
 import uuid
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
-
-import sqlalchemy as sa
 
 from dibs.deadline import Deadline
 from dibs.domain.errors import AlreadyDone, Busy, Refused, StoreError
@@ -30,7 +26,7 @@ from dibs.domain.task import ExternalAnswer
 from dibs.domain.transitions import Operation
 from dibs.service.writes import Press, parameters_of
 from dibs.store import release_pauses
-from dibs.store.guard import Guard, Row
+from dibs.store.guard import Guard, Run
 from dibs.store.operations import conditional_write
 
 _log = logging.getLogger(__name__)
@@ -39,8 +35,6 @@ _RECORDS = frozenset({"event", "release_card"})
 _LONGEST_WHY = 300
 _STORE_WITHIN_SECONDS = 5.0
 _TRIAL = "A trial of Dibs, which is rolled back"
-
-Run = Callable[[sa.Executable, Mapping[str, Any]], Sequence[Row]]
 
 
 class Resumption(StrEnum):

@@ -11,7 +11,7 @@ from pathlib import Path
 from dibs.deadline import Deadline
 from dibs.domain.audit import Selection
 from dibs.domain.errors import StoreError
-from dibs.service.export import ExportService, Form, GivenUp
+from dibs.service.export import ExportService, Form, Unfinished
 from dibs.slack.calls import Answered
 from dibs.slack.files import FileSender
 from dibs.slack.outgoing import Outgoing
@@ -80,7 +80,7 @@ class Exporter:
                     number = self._exports.write(
                         [selection], form, out, give_up=lambda: by.remaining <= 0 or self._outgoing.closing
                     )
-            except GivenUp:
+            except Unfinished:
                 return TOO_LONG
             except StoreError as error:
                 _log.warning("an export was not made: %s", error)

@@ -98,7 +98,7 @@ class Submission:
 
     def text(self, field_id: str) -> str | None:
         """What was written or chosen in an input, or None."""
-        state = _mapping(_mapping(self._values.get(field_id)).get(field_id))
+        state = self._given(field_id)
         chosen = _mapping(state.get("selected_option")).get("value")
         for value in (
             state.get("value"),
@@ -113,21 +113,21 @@ class Submission:
 
     def person(self, field_id: str) -> str | None:
         """The person who was chosen in an input."""
-        chosen = _mapping(_mapping(self._values.get(field_id)).get(field_id)).get("selected_user")
+        chosen = self._given(field_id).get("selected_user")
         return str(chosen) if _is_id(chosen) else None
 
     def people(self, field_id: str) -> tuple[str, ...]:
         """The people who were chosen in an input."""
-        chosen = _mapping(_mapping(self._values.get(field_id)).get(field_id)).get("selected_users")
+        chosen = self._given(field_id).get("selected_users")
         return tuple(user for user in chosen if _is_id(user)) if isinstance(chosen, list) else ()
 
     def ticked(self, field_id: str) -> bool:
         """Whether anything is ticked in an input of boxes."""
-        return bool(_mapping(_mapping(self._values.get(field_id)).get(field_id)).get("selected_options"))
+        return bool(self._given(field_id).get("selected_options"))
 
     def moment(self, field_id: str) -> datetime | None:
         """The time that was chosen in an input, in UTC."""
-        chosen = _mapping(_mapping(self._values.get(field_id)).get(field_id)).get("selected_date_time")
+        chosen = self._given(field_id).get("selected_date_time")
         if not isinstance(chosen, int) or isinstance(chosen, bool) or not 0 < chosen < 2**33:
             return None
         return datetime.fromtimestamp(chosen, UTC)
@@ -135,6 +135,9 @@ class Submission:
     def number(self, key: str) -> int:
         """A whole number that Dibs put into the view's metadata. Raises UnreadableError."""
         return _whole(self.metadata.get(key))
+
+    def _given(self, field_id: str) -> Payload:
+        return _mapping(_mapping(self._values.get(field_id)).get(field_id))
 
     def starting_with(self, prefix: str) -> dict[int, str]:
         """The answers of all inputs whose id is `prefix` and a number."""
@@ -245,8 +248,11 @@ def submission(body: Payload, deadline: Deadline) -> Submission:
 
 def id_in(value: str | None) -> int | None:
     """The id of a row that an option carries, or None where no row can have it."""
-    number = whole_number(value)
-    return number if number is not None and 0 < number <= _LARGEST_ID else None
+    written = (value or "").strip()
+    if not (written.isascii() and written.isdigit() and len(written) <= _MOST_DIGITS):
+        return None
+    number = int(written)
+    return number if 0 < number <= _LARGEST_ID else None
 
 
 def row_id(value: Payload, key: str) -> int:
@@ -255,12 +261,6 @@ def row_id(value: Payload, key: str) -> int:
     if not 0 < number <= _LARGEST_ID:
         raise UnreadableError("no row can have this id")
     return number
-
-
-def whole_number(value: str | None) -> int | None:
-    """The number that was written, or None where it is none, or longer than any that Dibs can use."""
-    written = (value or "").strip()
-    return int(written) if written.isascii() and written.isdigit() and len(written) <= _MOST_DIGITS else None
 
 
 def answer_url_of(body: Payload) -> str | None:

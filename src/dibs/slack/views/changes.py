@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dibs.domain.queue import Queue
-from dibs.domain.settings import Change
+from dibs.domain.settings import Change, in_minutes
 from dibs.slack import text, words
 
 _MOST_PEOPLE = 20
@@ -44,7 +44,7 @@ def _plain(value: object) -> str:
 
 
 def _minutes_of(seconds: int) -> str:
-    return _counted(seconds // 60 or 1)
+    return _counted(in_minutes(seconds))
 
 
 def _counted(minutes: int) -> str:

@@ -215,6 +215,3 @@ def _line(letter: Letter) -> str:
     else:
         state = "waits for a check"
     return f"*{task.name}* was {former}'s: {state}. {_recorded(facts, most=_MOST_ACTIONS_IN_A_LIST)}"
-
-
-# Small parts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dibs.domain.notices import Letter, still_matters
 from dibs.domain.queue import Facts
-from dibs.domain.task import ActionStatus, State
+from dibs.domain.task import ActionStatus, Standing, State
 from dibs.domain.transitions import EventKind
 from dibs.slack import text
 from dibs.slack.views.queue_notices import person, when, without_task
@@ -141,7 +141,7 @@ def owner_gone(letter: Letter) -> str:
     task = facts.task
     why = (
         "has no active account any more"
-        if letter.payload.get("standing") == "deactivated"
+        if letter.payload.get("standing") == Standing.DEACTIVATED
         else "may no longer claim in this queue"
     )
     if not still_matters(letter):
