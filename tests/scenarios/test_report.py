@@ -106,7 +106,10 @@ def test_a_queue_that_is_not_there_is_named(worked: Office) -> None:
 def test_where_a_channel_has_several_queues_they_are_named(worked: Office) -> None:
     worked.make_queue(key="BIL")
     told = worked.type("Amal", "report 7")
-    assert "This channel has several queues: `SUP`, `BIL`. Say which: `/queue report SUP 7`" in told
+    assert (
+        "This channel has several queues: `SUP`, `BIL`. Nothing changed. Say which: `/queue report SUP 7`"
+        in told
+    )
     elsewhere = worked.slack.add_channel("elsewhere", members=[worked.id("Amal")])
     result = worked.slack.command(worked.id("Amal"), elsewhere.id, "/queue", "report")
     assert result.ephemeral is not None

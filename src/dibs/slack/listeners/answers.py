@@ -42,8 +42,11 @@ def queues_here(front: Front, typed: Typed) -> tuple[Queue, ...]:
     return front.queues.of_channel(origin.workspace, origin.channel_id or "", deadline=origin.deadline)
 
 
-def named_queue(front: Front, typed: Typed, key: str, what: str) -> Queue | Answer:
-    """The queue that was named after `/queue what`, or the channel's only one; or what to say instead."""
+def named_queue(front: Front, typed: Typed, key: str, what: str, then: str = "") -> Queue | Answer:
+    """The queue that was named after `/queue what`, or the channel's only one; or what to say instead.
+
+    `then` is what was typed besides, and should be typed again.
+    """
     origin = typed.origin
     here = queues_here(front, typed)
     keys = ", ".join(f"`{queue.key}`" for queue in here)
@@ -56,7 +59,7 @@ def named_queue(front: Front, typed: Typed, key: str, what: str) -> Queue | Answ
     if len(here) > 1:
         return said(
             f"This channel has several queues: {keys}. {replies.NOTHING_CHANGED} "
-            f"Say which: `{as_typed(typed, Command.QUEUE)} {what} {here[0].key}`"
+            f"Say which: `{f'{as_typed(typed, Command.QUEUE)} {what} {here[0].key} {then}'.rstrip()}`"
         )
     return here[0] if here else said(NO_QUEUE)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dibs.domain.errors import Busy, LookUpFailed
-from dibs.domain.queue import KEY_FORM, Queue
+from dibs.domain.queue import Queue
 from dibs.service.reports import DEFAULT_DAYS, LONGEST_DAYS
 from dibs.slack import replies, text
 from dibs.slack.front import Front
-from dibs.slack.listeners.answers import NO_QUEUE, Answer, private, queues_here, said
+from dibs.slack.ids import Command
+from dibs.slack.listeners.answers import Answer, as_typed, named_queue, private, said
 from dibs.slack.payloads import Typed
 from dibs.slack.views.report import nothing_seen, report
 
@@ -22,10 +23,11 @@ def lease_report(front: Front, typed: Typed, rest: str) -> Answer:
     if days is None:
         return said(
             f"Dibs does not understand “{text.one_line(' '.join(asked), 60)}” as a period. Type a number of "
-            f"days from 1 to {LONGEST_DAYS} after the queue's key, such as `/queue report SUP 90`; without "
-            f"one it is the last {DEFAULT_DAYS} days."
+            f"days from 1 to {LONGEST_DAYS} after the queue's key, such as "
+            f"`{as_typed(typed, Command.QUEUE)} report SUP 90`; without one it is the last "
+            f"{DEFAULT_DAYS} days."
         )
-    queue = _named(front, typed, key) if key else _only_one(front, typed, days)
+    queue = named_queue(front, typed, key or "", "report", str(days))
     return _report(front, typed, queue, days) if isinstance(queue, Queue) else queue
 
 
@@ -74,30 +76,3 @@ def _days(words: list[str]) -> int | None:
     if not (typed.isascii() and typed.isdigit() and len(typed) <= _MOST_DIGITS):
         return None
     return int(typed) if 1 <= int(typed) <= LONGEST_DAYS else None
-
-
-def _named(front: Front, typed: Typed, key: str) -> Queue | Answer:
-    origin = typed.origin
-    found = front.queues.by_key(origin.workspace, key.upper(), deadline=origin.deadline)
-    if found:
-        return found
-    shown = text.one_line(key, 40)
-    here = queues_here(front, typed)
-    known = f" This channel has {_keys(here)}." if here else ""
-    form = "" if KEY_FORM.fullmatch(key.upper()) else " A key is two to ten letters and digits, such as SUP."
-    return said(f"There is no queue “{shown}”, so there is no report.{form}{known}")
-
-
-def _only_one(front: Front, typed: Typed, days: int) -> Queue | Answer:
-    here = queues_here(front, typed)
-    if not here:
-        return said(NO_QUEUE)
-    if len(here) > 1:
-        return said(
-            f"This channel has several queues: {_keys(here)}. Say which: `/queue report {here[0].key} {days}`"
-        )
-    return here[0]
-
-
-def _keys(queues: tuple[Queue, ...]) -> str:
-    return ", ".join(f"`{queue.key}`" for queue in queues)
