@@ -10,7 +10,7 @@ from dibs.deadline import Deadline
 from dibs.domain.errors import LookUpFailed, StoreError
 from dibs.domain.outcomes import Outcome, Refusal
 from dibs.domain.task import Standing
-from dibs.service.writes import Press, Writes
+from dibs.service.writes import Attempt, Writes
 from dibs.store import members
 from dibs.store.guard import Guard
 from dibs.store.operations import LOOKED_UP_AFRESH, claim_of_longest_waiting
@@ -36,86 +36,86 @@ class Claims:
         self._writes = writes
         self._membership = membership
 
-    def claim(self, press: Press) -> Outcome:
-        """Claim the task of `press`."""
+    def claim(self, attempt: Attempt) -> Outcome:
+        """Claim the task of `attempt`."""
         if self._membership is None:
-            return self._writes.carry_out(press, looked_up=True)
-        outcome = self._writes.carry_out(press, not_final=LOOKED_UP_AFRESH, looked_up=True)
+            return self._writes.carry_out(attempt, looked_up=True)
+        outcome = self._writes.carry_out(attempt, not_final=LOOKED_UP_AFRESH, looked_up=True)
         if outcome.replayed or outcome.task is None or outcome.why not in LOOKED_UP_AFRESH:
             return outcome
-        looked_up = self._look_up([outcome.task.queue_id], press)
-        return self._writes.carry_out(press, looked_up=looked_up)
+        looked_up = self._look_up([outcome.task.queue_id], attempt)
+        return self._writes.carry_out(attempt, looked_up=looked_up)
 
-    def transfer(self, press: Press, new_owner: str, reason: str | None) -> Outcome:
-        """Transfer the task of `press` to `new_owner`."""
+    def transfer(self, attempt: Attempt, new_owner: str, reason: str | None) -> Outcome:
+        """Transfer the task of `attempt` to `new_owner`."""
         given: dict[str, Any] = {"detail": {"to": new_owner}, "new_owner": new_owner, "text": reason}
         if self._membership is None:
-            return self._writes.carry_out(press, **given)
+            return self._writes.carry_out(attempt, **given)
         not_final = (Refusal.NEW_OWNER_NOT_ELIGIBLE,)
-        outcome = self._writes.carry_out(press, not_final=not_final, **given)
+        outcome = self._writes.carry_out(attempt, not_final=not_final, **given)
         if outcome.replayed or outcome.task is None or outcome.why not in not_final:
             return outcome
-        looked_up = self._look_up([outcome.task.queue_id], press, new_owner)
-        return self._writes.carry_out(press, looked_up=looked_up, **given)
+        looked_up = self._look_up([outcome.task.queue_id], attempt, new_owner)
+        return self._writes.carry_out(attempt, looked_up=looked_up, **given)
 
-    def claim_next(self, queue_ids: Sequence[int], press: Press) -> Outcome:
+    def claim_next(self, queue_ids: Sequence[int], attempt: Attempt) -> Outcome:
         """Claim the longest waiting task of these queues that the person may claim."""
         if not queue_ids:
-            return press.refused(Refusal.NOTHING_WAITING)
+            return attempt.refused(Refusal.NOTHING_WAITING)
         try:
             if len(queue_ids) > 1:
                 # A task of a queue in which the person is not known yet may have waited longest.
-                self._look_up(self._not_known_yet(queue_ids, press), press)
-            outcome = self._longest_waiting(queue_ids, press)
+                self._look_up(self._not_known_yet(queue_ids, attempt), attempt)
+            outcome = self._longest_waiting(queue_ids, attempt)
             if outcome is not None:
                 return outcome
-            why = self._why_nothing(queue_ids, press)
+            why = self._why_nothing(queue_ids, attempt)
             if why is None:
-                outcome, why = self._longest_waiting(queue_ids, press), Refusal.NOTHING_WAITING
-            return outcome or self._writes.refuse_without_task(press, queue_ids[0], why)
+                outcome, why = self._longest_waiting(queue_ids, attempt), Refusal.NOTHING_WAITING
+            return outcome or self._writes.refuse_without_task(attempt, queue_ids[0], why)
         except StoreError as error:
-            return self._writes.failed(press, error)
+            return self._writes.failed(attempt, error)
 
-    def _longest_waiting(self, queue_ids: Sequence[int], press: Press) -> Outcome | None:
+    def _longest_waiting(self, queue_ids: Sequence[int], attempt: Attempt) -> Outcome | None:
         parameters = {
-            **press.identity,
+            **attempt.identity,
             "queue_ids": list(queue_ids),
             "version": None,
             "detail": None,
             "not_final": [],
             "looked_up": True,
         }
-        return self._writes.run(claim_of_longest_waiting(), parameters, press)
+        return self._writes.run(claim_of_longest_waiting(), parameters, attempt)
 
-    def _why_nothing(self, queue_ids: Sequence[int], press: Press) -> Refusal | None:
+    def _why_nothing(self, queue_ids: Sequence[int], attempt: Attempt) -> Refusal | None:
         """Why no task could be claimed; None where a fresh look-up found the person to be eligible."""
-        if Standing.ELIGIBLE in self._standings(queue_ids, press).values():
+        if Standing.ELIGIBLE in self._standings(queue_ids, attempt).values():
             return Refusal.NOTHING_WAITING
-        if not self._look_up(queue_ids, press):
+        if not self._look_up(queue_ids, attempt):
             return Refusal.MEMBERSHIP_UNKNOWN
-        found = list(self._standings(queue_ids, press).values())
+        found = list(self._standings(queue_ids, attempt).values())
         if Standing.ELIGIBLE in found:
             return None
         return members.REFUSAL[found[0]] if found else Refusal.NOT_A_MEMBER
 
-    def _not_known_yet(self, queue_ids: Sequence[int], press: Press) -> list[int]:
-        known = self._standings(queue_ids, press)
+    def _not_known_yet(self, queue_ids: Sequence[int], attempt: Attempt) -> list[int]:
+        known = self._standings(queue_ids, attempt)
         return [queue for queue in queue_ids if known.get(queue, Standing.UNKNOWN) in _NOT_KNOWN_YET]
 
-    def _standings(self, queue_ids: Sequence[int], press: Press) -> Mapping[int, Standing]:
+    def _standings(self, queue_ids: Sequence[int], attempt: Attempt) -> Mapping[int, Standing]:
         rows = self._guard.run_once(
-            members.STANDINGS, {"queue_ids": list(queue_ids), "user_id": press.actor_id}, press.deadline
+            members.STANDINGS, {"queue_ids": list(queue_ids), "user_id": attempt.actor_id}, attempt.deadline
         )
         return {row["queue_id"]: Standing(row["standing"]) for row in rows}
 
-    def _look_up(self, queue_ids: Iterable[int], press: Press, user_id: str | None = None) -> bool:
+    def _look_up(self, queue_ids: Iterable[int], attempt: Attempt, user_id: str | None = None) -> bool:
         """Look a person up in each queue, by default the one who presses. False where that failed in any."""
         if self._membership is None:
             return True
         succeeded = True
         for queue_id in queue_ids:
             try:
-                self._membership.look_up(queue_id, user_id or press.actor_id, press.deadline)
+                self._membership.look_up(queue_id, user_id or attempt.actor_id, attempt.deadline)
             except LookUpFailed as error:
                 _log.warning("could not look up a person's membership: %s", error)
                 succeeded = False

@@ -24,7 +24,7 @@ from dibs.domain.errors import AlreadyDone, Busy, Refused, StoreError
 from dibs.domain.outcomes import Refusal
 from dibs.domain.task import ExternalAnswer
 from dibs.domain.transitions import Operation
-from dibs.service.writes import Press, parameters_of
+from dibs.service.writes import Attempt, parameters_of
 from dibs.store import release_pauses
 from dibs.store.guard import Guard, Run
 from dibs.store.operations import conditional_write
@@ -77,18 +77,18 @@ class ReleasePauses:
         with self._lock:
             return sorted(self._held)
 
-    def refused(self, press: Press, error: Refused) -> bool:
-        """Pause the releases of the queue of `press`, if what refused its release is a matter of records."""
+    def refused(self, attempt: Attempt, error: Refused) -> bool:
+        """Pause the releases of the queue of `attempt`, if its refusal is a matter of records."""
         if isinstance(error, Busy | AlreadyDone) or error.sqlstate is None:
             return False
         if error.table is not None and error.table not in _RECORDS:
             return False
         why = f"{error} ({error.sqlstate})"[:_LONGEST_WHY]
-        _log.error("releases of the queue of task %d pause: %s", press.task_id, why)
+        _log.error("releases of the queue of task %d pause: %s", attempt.task_id, why)
         with self._lock:
-            self._held[press.task_id] = why
+            self._held[attempt.task_id] = why
         try:
-            self._store(press.deadline)
+            self._store(attempt.deadline)
         except StoreError as failure:
             _log.error("the pause could not be stored yet, and holds in this process: %s", failure)
         return True
@@ -143,7 +143,7 @@ class ReleasePauses:
         def trial(run: Run) -> str:
             run(release_pauses.LIFT_FOR_TRIAL, {"queue_id": queue_id})
             [task] = run(release_pauses.HOLD_FOR_TRIAL, {"queue_id": queue_id, "actor": actor_id})
-            press = Press(
+            attempt = Attempt(
                 Operation.RELEASE,
                 task["id"],
                 actor_id,
@@ -158,7 +158,7 @@ class ReleasePauses:
                 "external_action": ExternalAnswer.COMPLETED,
                 "unrecorded": _TRIAL,
             }
-            [released] = run(conditional_write(press.operation), parameters_of(press, **given))
+            [released] = run(conditional_write(attempt.operation), parameters_of(attempt, **given))
             run(release_pauses.CHECK_WHAT_IS_DEFERRED, {})
             if released["why"] is not None:
                 return f"the trial was refused: {Refusal(released['why'])}"

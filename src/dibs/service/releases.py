@@ -6,7 +6,7 @@ from dibs.domain.outcomes import Outcome
 from dibs.domain.task import ExternalAnswer
 from dibs.domain.text import clean
 from dibs.service.release_pauses import ReleasePauses
-from dibs.service.writes import Press, Writes
+from dibs.service.writes import Attempt, Writes
 
 _EXTERNAL_ANSWERS = frozenset(ExternalAnswer)
 
@@ -23,18 +23,18 @@ class Releases:
 
     def release(
         self,
-        press: Press,
+        attempt: Attempt,
         *,
         reason: str | None,
         comment: str | None,
         handoff_note: str | None,
         external_action: str | None,
     ) -> Outcome:
-        """Hand back the task of `press` (see `TransitionService.release`)."""
+        """Hand back the task of `attempt` (see `TransitionService.release`)."""
         given = clean(reason)
         stated = external_action if external_action in _EXTERNAL_ANSWERS else None
         return self._writes.carry_out(
-            press,
+            attempt,
             detail={"reason": given, "external_action": stated},
             pauses=self._pauses.refused,
             paused_here=self._pauses.held,
@@ -46,12 +46,12 @@ class Releases:
         )
 
     def force(
-        self, press: Press, *, reason: str | None, comment: str | None, handoff_note: str | None
+        self, attempt: Attempt, *, reason: str | None, comment: str | None, handoff_note: str | None
     ) -> Outcome:
-        """Force the release of the task of `press`."""
+        """Force the release of the task of `attempt`."""
         given = clean(reason)
         return self._writes.carry_out(
-            press,
+            attempt,
             detail={"reason": given},
             pauses=self._pauses.refused,
             paused_here=self._pauses.held,

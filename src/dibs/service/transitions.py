@@ -18,7 +18,7 @@ from dibs.service.claims import Claims, Membership
 from dibs.service.release_pauses import ReleasePauses
 from dibs.service.releases import Releases
 from dibs.service.telemetry import Telemetry
-from dibs.service.writes import Press, Writes
+from dibs.service.writes import Attempt, Writes
 from dibs.store.guard import Guard
 
 _SAYS_HOW_IT_ENDED = frozenset({*SETTLED_STATUSES, ActionStatus.UNKNOWN})
@@ -60,7 +60,7 @@ class TransitionService:
 
         A person who is not known as eligible is looked up afresh before the refusal is final.
         """
-        return self._claims.claim(Press(Operation.CLAIM, task_id, actor_id, version, op_id, deadline))
+        return self._claims.claim(Attempt(Operation.CLAIM, task_id, actor_id, version, op_id, deadline))
 
     def claim_next(
         self,
@@ -74,8 +74,8 @@ class TransitionService:
 
         Two people at once get two tasks. Refused with `nothing_waiting` where none is left.
         """
-        press = Press(Operation.CLAIM, 0, actor_id, None, op_id, deadline)
-        return self._writes.counted(self._claims.claim_next(queue_ids, press))
+        attempt = Attempt(Operation.CLAIM, 0, actor_id, None, op_id, deadline)
+        return self._writes.counted(self._claims.claim_next(queue_ids, attempt))
 
     def renew(
         self,
@@ -87,7 +87,7 @@ class TransitionService:
         deadline: Deadline | None = None,
     ) -> Outcome:
         """Give the owner a new lease from now on, while the old one is current."""
-        return self._writes.carry_out(Press(Operation.RENEW, task_id, actor_id, version, op_id, deadline))
+        return self._writes.carry_out(Attempt(Operation.RENEW, task_id, actor_id, version, op_id, deadline))
 
     def start(
         self,
@@ -109,9 +109,9 @@ class TransitionService:
         settled = _settled(answers)
         found = clean(finding)
         confirmed = confirmed or bool(settled) or found is not None
-        press = Press(Operation.START, task_id, actor_id, version, op_id, deadline)
+        attempt = Attempt(Operation.START, task_id, actor_id, version, op_id, deadline)
         return self._writes.carry_out(
-            press,
+            attempt,
             detail={"answers": settled} if confirmed else None,
             confirmed=confirmed,
             answers=json.dumps(settled),
@@ -129,8 +129,8 @@ class TransitionService:
         deadline: Deadline | None = None,
     ) -> Outcome:
         """Record an external action, in progress, before it is done outside."""
-        press = Press(Operation.RECORD_ACTION, task_id, actor_id, version, op_id, deadline)
-        return self._writes.carry_out(press, description=clean(description))
+        attempt = Attempt(Operation.RECORD_ACTION, task_id, actor_id, version, op_id, deadline)
+        return self._writes.carry_out(attempt, description=clean(description))
 
     def resolve_action(
         self,
@@ -144,12 +144,14 @@ class TransitionService:
         deadline: Deadline | None = None,
     ) -> Outcome:
         """Say how an open external action ended: completed, not_completed or unknown."""
-        press = Press(Operation.RESOLVE_ACTION, task_id, actor_id, version, op_id, deadline)
-        if status not in _SAYS_HOW_IT_ENDED or not Press.is_id(action_id):
-            return self._writes.counted(press.refused(Refusal.INVALID))
+        attempt = Attempt(Operation.RESOLVE_ACTION, task_id, actor_id, version, op_id, deadline)
+        if status not in _SAYS_HOW_IT_ENDED or not Attempt.is_id(action_id):
+            return self._writes.counted(attempt.refused(Refusal.INVALID))
         answers = {str(action_id): str(status)}
         detail = {"answers": answers}
-        return self._writes.carry_out(press, detail=detail, action_id=action_id, answers=json.dumps(answers))
+        return self._writes.carry_out(
+            attempt, detail=detail, action_id=action_id, answers=json.dumps(answers)
+        )
 
     def note(
         self,
@@ -162,8 +164,8 @@ class TransitionService:
         deadline: Deadline | None = None,
     ) -> Outcome:
         """Save a working note of the owner's; it is never the final response to the customer."""
-        press = Press(Operation.NOTE, task_id, actor_id, version, op_id, deadline)
-        return self._writes.carry_out(press, text=clean(text))
+        attempt = Attempt(Operation.NOTE, task_id, actor_id, version, op_id, deadline)
+        return self._writes.carry_out(attempt, text=clean(text))
 
     def commit(
         self,
@@ -181,9 +183,9 @@ class TransitionService:
         """
         if committed_to.utcoffset() is None:
             raise ValueError("committed_to needs a time zone")
-        press = Press(Operation.COMMIT, task_id, actor_id, version, op_id, deadline)
+        attempt = Attempt(Operation.COMMIT, task_id, actor_id, version, op_id, deadline)
         return self._writes.carry_out(
-            press, detail={"committed_to": committed_to.isoformat()}, committed_to=committed_to
+            attempt, detail={"committed_to": committed_to.isoformat()}, committed_to=committed_to
         )
 
     def done(
@@ -197,8 +199,8 @@ class TransitionService:
         deadline: Deadline | None = None,
     ) -> Outcome:
         """Finish a started task. It stands after the lease has lapsed, while state and owner still match."""
-        press = Press(Operation.DONE, task_id, actor_id, version, op_id, deadline)
-        return self._writes.carry_out(press, resolution=clean(resolution))
+        attempt = Attempt(Operation.DONE, task_id, actor_id, version, op_id, deadline)
+        return self._writes.carry_out(attempt, resolution=clean(resolution))
 
     def release(
         self,
@@ -220,7 +222,7 @@ class TransitionService:
         database refuses a record, nothing changes and the queue's releases pause (see `release_pauses`).
         """
         return self._releases.release(
-            Press(Operation.RELEASE, task_id, actor_id, version, op_id, deadline),
+            Attempt(Operation.RELEASE, task_id, actor_id, version, op_id, deadline),
             reason=reason,
             comment=comment,
             handoff_note=handoff_note,
@@ -243,9 +245,9 @@ class TransitionService:
         `answers` says of each open external action, by its id, whether it was completed.
         """
         settled = _settled(answers)
-        press = Press(Operation.CHECK, task_id, actor_id, version, op_id, deadline)
+        attempt = Attempt(Operation.CHECK, task_id, actor_id, version, op_id, deadline)
         return self._writes.carry_out(
-            press, detail={"answers": settled}, answers=json.dumps(settled), finding=clean(finding)
+            attempt, detail={"answers": settled}, answers=json.dumps(settled), finding=clean(finding)
         )
 
     def transfer(
@@ -264,8 +266,8 @@ class TransitionService:
         `reason` is a sentence of the supervisor's. The new owner must be eligible, and is looked up afresh
         before anything is refused for it. Both owners are told.
         """
-        press = Press(Operation.TRANSFER, task_id, actor_id, version, op_id, deadline)
-        return self._claims.transfer(press, new_owner, clean(reason))
+        attempt = Attempt(Operation.TRANSFER, task_id, actor_id, version, op_id, deadline)
+        return self._claims.transfer(attempt, new_owner, clean(reason))
 
     def force_release(
         self,
@@ -283,8 +285,8 @@ class TransitionService:
 
         It leaves a release card that names the supervisor, and flags the task as an expiry would.
         """
-        press = Press(Operation.FORCE_RELEASE, task_id, actor_id, version, op_id, deadline)
-        return self._releases.force(press, reason=reason, comment=comment, handoff_note=handoff_note)
+        attempt = Attempt(Operation.FORCE_RELEASE, task_id, actor_id, version, op_id, deadline)
+        return self._releases.force(attempt, reason=reason, comment=comment, handoff_note=handoff_note)
 
     def judge(
         self,
@@ -300,8 +302,8 @@ class TransitionService:
 
         For a press that would open a form which could not be accepted.
         """
-        press = Press(operation, task_id, actor_id, version, op_id, deadline)
-        return self._writes.carry_out(press, judge_only=True)
+        attempt = Attempt(operation, task_id, actor_id, version, op_id, deadline)
+        return self._writes.carry_out(attempt, judge_only=True)
 
     def settle(
         self,
@@ -320,9 +322,11 @@ class TransitionService:
         no longer take effect: the id is unique. The answer is definite, or unknown again where the
         database still does not answer.
         """
-        press = Press(outcome.operation, task_id, outcome.actor_id or "", version, outcome.op_id, deadline)
+        attempt = Attempt(
+            outcome.operation, task_id, outcome.actor_id or "", version, outcome.op_id, deadline
+        )
         try:
-            return self._writes.counted(self._writes.settle(press, version, queue_id))
+            return self._writes.counted(self._writes.settle(attempt, version, queue_id))
         except StoreError:
             return outcome
 

@@ -49,7 +49,7 @@ _NOT_GIVEN: Mapping[str, object] = {
 _ABOUT_ACTIONS = frozenset({Refusal.ACTION_OPEN, Refusal.ACTION_UNSTATED, Refusal.ANSWERS_MISSING})
 
 
-class Press:
+class Attempt:
     """What one call is about, and the Outcomes that can come of it."""
 
     def __init__(
@@ -70,7 +70,7 @@ class Press:
 
     @property
     def identity(self) -> dict[str, object]:
-        """Who presses, and the operation id."""
+        """Who tries it, and the operation id."""
         return {"actor": self.actor_id, "op_id": self.op_id}
 
     @property
@@ -104,7 +104,7 @@ class Press:
         )
 
     def refused(self, why: Refusal, eligible_group: str | None = None) -> Outcome:
-        """The Outcome of a press that surely changed nothing."""
+        """The Outcome of an attempt that surely changed nothing."""
         return self.answered(Verdict.UNCHANGED, why=why, eligible_group=eligible_group)
 
     @staticmethod
@@ -113,22 +113,22 @@ class Press:
         return 0 < number <= _LARGEST_ID
 
 
-PausesReleases = Callable[[Press, Refused], bool]
+PausesReleases = Callable[[Attempt, Refused], bool]
 """Hears what the database refused, and says whether releases pause because of it."""
 
 
 def parameters_of(
-    press: Press,
+    attempt: Attempt,
     *,
     detail: Mapping[str, Any] | None = None,
     not_final: Collection[Refusal] = (),
     **special: object,
 ) -> dict[str, object]:
-    """What the conditional write of the press's operation takes."""
+    """What the conditional write of the attempt's operation takes."""
     return {
-        **press.identity,
-        "task_id": press.task_id,
-        "version": press.version,
+        **attempt.identity,
+        "task_id": attempt.task_id,
+        "version": attempt.version,
         "detail": None if detail is None else json.dumps(detail),
         "not_final": list(not_final),
         **_NOT_GIVEN,
@@ -150,22 +150,22 @@ class Writes:
 
     def carry_out(
         self,
-        press: Press,
+        attempt: Attempt,
         *,
         detail: Mapping[str, Any] | None = None,
         not_final: Collection[Refusal] = (),
         pauses: PausesReleases | None = None,
         **special: object,
     ) -> Outcome:
-        """Carry out the operation of `press` on its task. `special` is what this operation alone takes.
+        """Carry out the operation of `attempt` on its task. `special` is what this operation alone takes.
 
         A refusal that is `not_final` is neither recorded nor counted.
         """
-        if not press.possible:
-            return self.counted(press.refused(Refusal.NO_SUCH_TASK))
-        parameters = parameters_of(press, detail=detail, not_final=not_final, **special)
-        outcome = self.run(conditional_write(press.operation), parameters, press, pauses)
-        outcome = self._with_who_resumes(press, outcome or press.refused(Refusal.NO_SUCH_TASK))
+        if not attempt.possible:
+            return self.counted(attempt.refused(Refusal.NO_SUCH_TASK))
+        parameters = parameters_of(attempt, detail=detail, not_final=not_final, **special)
+        outcome = self.run(conditional_write(attempt.operation), parameters, attempt, pauses)
+        outcome = self._with_who_resumes(attempt, outcome or attempt.refused(Refusal.NO_SUCH_TASK))
         final = outcome.replayed or outcome.why not in not_final
         return self.counted(outcome) if final else outcome
 
@@ -173,73 +173,75 @@ class Writes:
         self,
         write: sa.TextClause,
         parameters: Mapping[str, Any],
-        press: Press,
+        attempt: Attempt,
         pauses: PausesReleases | None = None,
     ) -> Outcome | None:
         """Run one conditional write. None where it found no task to judge."""
         try:
-            return self._judged(press, self._guard.run_once(write, parameters, press.deadline))
+            return self._judged(attempt, self._guard.run_once(write, parameters, attempt.deadline))
         except AlreadyDone as found:
-            return self._recalled(press, replayed=not found.of_this_try)
+            return self._recalled(attempt, replayed=not found.of_this_try)
         except StoreError as error:
-            outcome = self.failed(press, error)
-            if pauses is None or not isinstance(error, Refused) or not pauses(press, error):
+            outcome = self.failed(attempt, error)
+            if pauses is None or not isinstance(error, Refused) or not pauses(attempt, error):
                 return outcome
-            task = self._as_it_stands(press.task_id, press.deadline)
+            task = self._as_it_stands(attempt.task_id, attempt.deadline)
             return replace(outcome, task=task, releases_paused=True)
 
-    def refuse_without_task(self, press: Press, queue_id: int, why: Refusal) -> Outcome:
+    def refuse_without_task(self, attempt: Attempt, queue_id: int, why: Refusal) -> Outcome:
         """Record a refusal that is about no task, unless this very operation was answered before.
 
         Raises StoreError where the database did not do it.
         """
-        refusal = {"queue_id": queue_id, "kind": RULES[press.operation].rejection, "why": why}
-        rows = self._guard.run_once(tasks.REFUSE_WITHOUT_TASK, {**refusal, **press.identity}, press.deadline)
+        refusal = {"queue_id": queue_id, "kind": RULES[attempt.operation].rejection, "why": why}
+        rows = self._guard.run_once(
+            tasks.REFUSE_WITHOUT_TASK, {**refusal, **attempt.identity}, attempt.deadline
+        )
         if rows:
-            return press.refused(why, rows[0]["eligible_group"])
-        return self._recalled(press)
+            return attempt.refused(why, rows[0]["eligible_group"])
+        return self._recalled(attempt)
 
-    def settle(self, press: Press, version: int, queue_id: int | None) -> Outcome:
+    def settle(self, attempt: Attempt, version: int, queue_id: int | None) -> Outcome:
         """Find out what became of a write whose answer was lost (see TransitionService.settle).
 
         Raises StoreError where the database still does not answer.
         """
         if queue_id is not None:
-            lost = {"queue_id": queue_id, "kind": RULES[press.operation].rejection}
+            lost = {"queue_id": queue_id, "kind": RULES[attempt.operation].rejection}
             lost["why"] = Refusal.CONNECTION_LOST
-            self._guard.run_once(tasks.REFUSE_WITHOUT_TASK, {**lost, **press.identity}, press.deadline)
-            return self._recall(press, replayed=False)
+            self._guard.run_once(tasks.REFUSE_WITHOUT_TASK, {**lost, **attempt.identity}, attempt.deadline)
+            return self._recall(attempt, replayed=False)
         refusal = {
-            "task_id": press.task_id,
+            "task_id": attempt.task_id,
             "version": version,
-            "rejection": RULES[press.operation].rejection,
+            "rejection": RULES[attempt.operation].rejection,
         }
         self._guard.run_once(
-            tasks.SETTLE, {**refusal, **press.identity, "why": Refusal.CONNECTION_LOST}, press.deadline
+            tasks.SETTLE, {**refusal, **attempt.identity, "why": Refusal.CONNECTION_LOST}, attempt.deadline
         )
-        return self._recall(press, replayed=False)
+        return self._recall(attempt, replayed=False)
 
-    def _judged(self, press: Press, rows: Sequence[Row]) -> Outcome | None:
+    def _judged(self, attempt: Attempt, rows: Sequence[Row]) -> Outcome | None:
         if not rows:
             return None
         row = rows[0]
         task = tasks.as_task(row)
         if row["why"] is None:
-            return press.answered(Verdict.CHANGED, task, row["clock"], actions=self._recorded(press))
+            return attempt.answered(Verdict.CHANGED, task, row["clock"], actions=self._recorded(attempt))
         why = Refusal(row["why"])
-        actions = self._open_actions(task, press.deadline) if why in _ABOUT_ACTIONS else ()
+        actions = self._open_actions(task, attempt.deadline) if why in _ABOUT_ACTIONS else ()
         group = row["eligible_group"]
-        return press.answered(
+        return attempt.answered(
             Verdict.UNCHANGED, task, row["clock"], why=why, actions=actions, eligible_group=group
         )
 
-    def _with_who_resumes(self, press: Press, outcome: Outcome) -> Outcome:
+    def _with_who_resumes(self, attempt: Attempt, outcome: Outcome) -> Outcome:
         paused = outcome.releases_paused or outcome.why is Refusal.RELEASES_PAUSED
         if not paused or outcome.task is None:
             return outcome
         values = {"queue_id": outcome.task.queue_id}
         try:
-            rows = self._guard.run_once(queues.SUPERVISORS, values, press.deadline)
+            rows = self._guard.run_once(queues.SUPERVISORS, values, attempt.deadline)
         except StoreError:
             # The refusal stands without the names of the supervisors.
             return outcome
@@ -248,10 +250,10 @@ class Writes:
     def _open_actions(self, task: Task, deadline: Deadline) -> tuple[ExternalAction, ...]:
         return self._actions(tasks.OPEN_ACTIONS, {"task_id": task.id}, deadline)
 
-    def _recorded(self, press: Press) -> tuple[ExternalAction, ...]:
-        if press.operation is not Operation.RECORD_ACTION:
+    def _recorded(self, attempt: Attempt) -> tuple[ExternalAction, ...]:
+        if attempt.operation is not Operation.RECORD_ACTION:
             return ()
-        return self._actions(tasks.ACTION_OF_OPERATION, {"op_id": press.op_id}, press.deadline)
+        return self._actions(tasks.ACTION_OF_OPERATION, {"op_id": attempt.op_id}, attempt.deadline)
 
     def _actions(
         self, statement: sa.TextClause, values: Mapping[str, object], deadline: Deadline
@@ -263,25 +265,25 @@ class Writes:
             return ()
         return tuple(tasks.as_action(row) for row in rows)
 
-    def _recalled(self, press: Press, *, replayed: bool = True) -> Outcome:
+    def _recalled(self, attempt: Attempt, *, replayed: bool = True) -> Outcome:
         try:
-            return self._recall(press, replayed=replayed)
+            return self._recall(attempt, replayed=replayed)
         except StoreError as error:
             _log.warning("an operation that was answered before could not be looked up: %s", error)
-            return press.answered(Verdict.UNKNOWN, why=Refusal.CONNECTION_LOST)
+            return attempt.answered(Verdict.UNKNOWN, why=Refusal.CONNECTION_LOST)
 
-    def _recall(self, press: Press, *, replayed: bool) -> Outcome:
-        events = self._guard.run_once(tasks.EVENT_BY_OP_ID, {"op_id": press.op_id}, press.deadline)
+    def _recall(self, attempt: Attempt, *, replayed: bool) -> Outcome:
+        events = self._guard.run_once(tasks.EVENT_BY_OP_ID, {"op_id": attempt.op_id}, attempt.deadline)
         if not events:
-            return press.answered(Verdict.UNCHANGED, why=Refusal.NO_SUCH_TASK)
+            return attempt.answered(Verdict.UNCHANGED, why=Refusal.NO_SUCH_TASK)
         event = events[0]
-        task = self._as_it_stands(event["task_id"], press.deadline)
+        task = self._as_it_stands(event["task_id"], attempt.deadline)
         if event["why"] is None:
-            actions = self._recorded(press)
-            return press.answered(Verdict.CHANGED, task, event["at"], replayed=replayed, actions=actions)
+            actions = self._recorded(attempt)
+            return attempt.answered(Verdict.CHANGED, task, event["at"], replayed=replayed, actions=actions)
         why = Refusal(event["why"])
-        actions = self._open_actions(task, press.deadline) if task and why in _ABOUT_ACTIONS else ()
-        return press.answered(
+        actions = self._open_actions(task, attempt.deadline) if task and why in _ABOUT_ACTIONS else ()
+        return attempt.answered(
             Verdict.UNCHANGED,
             task,
             event["at"],
@@ -299,16 +301,16 @@ class Writes:
             return None
         return tasks.as_task(rows[0]) if rows else None
 
-    def failed(self, press: Press, error: StoreError) -> Outcome:
+    def failed(self, attempt: Attempt, error: StoreError) -> Outcome:
         """The Outcome that tells what is known after `error`."""
         match error:
             case NothingSent():
-                return press.refused(Refusal.DATABASE_AWAY)
+                return attempt.refused(Refusal.DATABASE_AWAY)
             case Busy():
-                return press.refused(Refusal.BUSY)
+                return attempt.refused(Refusal.BUSY)
             case Refused():
-                _log.error("the database refused %s on %s: %s", press.operation, error.table, error)
-                return press.refused(Refusal.DATABASE_REFUSED)
+                _log.error("the database refused %s on %s: %s", attempt.operation, error.table, error)
+                return attempt.refused(Refusal.DATABASE_REFUSED)
             case Lost():
-                _log.warning("no answer to %s %s: %s", press.operation, press.op_id, error)
-        return press.answered(Verdict.UNKNOWN, why=Refusal.CONNECTION_LOST)
+                _log.warning("no answer to %s %s: %s", attempt.operation, attempt.op_id, error)
+        return attempt.answered(Verdict.UNKNOWN, why=Refusal.CONNECTION_LOST)
