@@ -10,7 +10,8 @@ import sqlalchemy as sa
 
 from dibs.domain.brakes import QueueEvent
 from dibs.domain.notices import Notice
-from dibs.store.notices import recipients
+from dibs.store.members import THE_SUPERVISOR
+from dibs.store.notices import about_queue
 from dibs.store.queue_events import log_queue
 
 _ID, _TIME, _TEXT = sa.BigInteger(), sa.TIMESTAMP(timezone=True), sa.Text()
@@ -61,17 +62,14 @@ _FIGURES = f"""
 
 def _alert(source: str, opened_by: str) -> str:
     """A step that tells whoever supervises the queue in each row of `source`, once for each trip."""
-    return f"""
-alerted AS (
-    INSERT INTO dibs.outbox (queue_id, key, kind, recipient, payload, live)
-    SELECT x.queue_id, concat_ws(':', '{Notice.BREAKER_OPEN}', x.queue_id, x.trip, r.recipient),
-           '{Notice.BREAKER_OPEN}', r.recipient,
-           jsonb_build_object('count', x.number, 'limit', x.most, 'minutes', x.minutes,
-                              'opened_by', {opened_by}),
-           true
-    FROM {source} x CROSS JOIN LATERAL ({recipients("x.queue_id")}) r
-    ON CONFLICT (key) DO NOTHING
-)"""
+    figures = "'count', x.number, 'limit', x.most, 'minutes', x.minutes"
+    return about_queue(
+        "alerted",
+        source,
+        Notice.BREAKER_OPEN,
+        of="x.trip",
+        payload=f"jsonb_build_object({figures}, 'opened_by', {opened_by})",
+    )
 
 
 OPEN_IF_SPIKE = sa.text(
@@ -101,9 +99,6 @@ FROM judged j"""
 ).bindparams(sa.bindparam("queue_id", type_=_ID), sa.bindparam("trusted_until", type_=_TIME))
 """Count what has ended in the window and what would end now, and open the breaker if that is too much."""
 
-_SUPERVISOR = """
-    SELECT m.supervisor FROM dibs.queue_member m
-    WHERE m.queue_id = :queue_id AND m.user_id = :actor AND m.supervisor FOR SHARE"""
 _NOT_A_SUPERVISOR = "'not_a_supervisor'"
 _WHO_MAY = """CASE WHEN j.refused THEN ARRAY(
            SELECT m.user_id FROM dibs.queue_member m
@@ -112,7 +107,7 @@ _WHO_MAY = """CASE WHEN j.refused THEN ARRAY(
 
 PAUSE = sa.text(
     f"""
-WITH member AS MATERIALIZED ({_SUPERVISOR}
+WITH member AS MATERIALIZED ({THE_SUPERVISOR}
 ), locked AS MATERIALIZED (
     SELECT b.* FROM dibs.breaker b WHERE b.queue_id = :queue_id FOR UPDATE
 ), judged AS MATERIALIZED (
@@ -146,7 +141,7 @@ FROM judged j"""
 
 RESUME = sa.text(
     f"""
-WITH member AS MATERIALIZED ({_SUPERVISOR}
+WITH member AS MATERIALIZED ({THE_SUPERVISOR}
 ), locked AS MATERIALIZED (
     SELECT b.* FROM dibs.breaker b WHERE b.queue_id = :queue_id FOR UPDATE
 ), stopped AS MATERIALIZED (

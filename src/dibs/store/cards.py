@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from dibs.domain.notices import Notice
 from dibs.domain.transitions import EventKind
 from dibs.store.columns import sql_list
-from dibs.store.notices import recipients
+from dibs.store.notices import about_queue
 
 SENDER_SECONDS = 60
 """How long one sender has a card to itself. Longer than a delivery can take, so that an older state never
@@ -91,15 +91,18 @@ WITH disabled AS (
         disabled_version = :version
     WHERE task_id = :task_id AND sender = :sender
     RETURNING task_id, channel_id
-)
-INSERT INTO dibs.outbox (queue_id, key, kind, recipient, payload)
-SELECT t.queue_id, concat_ws(':', '{Notice.CHANNEL_GONE}', t.queue_id, d.channel_id, r.recipient),
-       '{Notice.CHANNEL_GONE}', r.recipient,
-       jsonb_build_object('channel', d.channel_id, 'why', CAST(:reason AS text))
-FROM disabled d JOIN dibs.task t ON t.id = d.task_id
-CROSS JOIN LATERAL ({recipients("t.queue_id")}) r
-WHERE :channel_gone
-ON CONFLICT (key) DO NOTHING"""
+), {
+        about_queue(
+            "alerted",
+            "(SELECT t.queue_id, d.channel_id FROM disabled d JOIN dibs.task t ON t.id = d.task_id)",
+            Notice.CHANNEL_GONE,
+            of="x.channel_id",
+            payload="jsonb_build_object('channel', x.channel_id, 'why', CAST(:reason AS text))",
+            live=False,
+            where=":channel_gone",
+        ).strip()
+    }
+SELECT task_id FROM disabled"""
 ).bindparams(sa.bindparam("reason", type_=sa.Text()), sa.bindparam("channel_gone", type_=sa.Boolean()))
 """Where the channel cannot be reached, the supervisors hear of it once, whatever number of cards it has."""
 

@@ -29,6 +29,11 @@ MAY_INTERVENE = sa.text(
     "WHERE m.queue_id = :queue_id AND m.user_id = :user_id AND m.supervisor AND q.supervisor_operations"
 ).bindparams(sa.bindparam("queue_id", type_=_ID), sa.bindparam("user_id", type_=_TEXT))
 
+THE_SUPERVISOR = """
+    SELECT m.supervisor FROM dibs.queue_member m
+    WHERE m.queue_id = :queue_id AND m.user_id = :actor AND m.supervisor FOR SHARE"""
+"""The SQL that locks the row of who acts, if they supervise the queue."""
+
 # What Slack is asked
 
 TO_LOOK_UP = sa.text(

@@ -37,6 +37,25 @@ def to_supervisors(step: str, source: str, notice: Notice, *, payload: str, wher
 )"""
 
 
+def about_queue(
+    step: str, source: str, notice: Notice, *, of: str, payload: str, live: bool = True, where: str = "true"
+) -> str:
+    """A step that alerts the supervisors of each queue in `source`, once for each value of `of`.
+
+    `of`, `payload` and `where` are SQL on its row `x`, which has the queue's id. Where it is `live`, whoever
+    changes what it tells has the message drawn anew.
+    """
+    return f"""
+{step} AS (
+    INSERT INTO dibs.outbox (queue_id, key, kind, recipient, payload, live)
+    SELECT x.queue_id, concat_ws(':', '{notice}', x.queue_id, {of}, r.recipient), '{notice}', r.recipient,
+           {payload}, {str(live).lower()}
+    FROM {source} x CROSS JOIN LATERAL ({recipients("x.queue_id")}) r
+    WHERE {where}
+    ON CONFLICT (key) DO NOTHING
+)"""
+
+
 def to_person(step: str, source: str, notice: Notice, *, recipient: str, payload: str) -> str:
     """A step that tells one person of each task in `source` what happened to it, once."""
     return f"""

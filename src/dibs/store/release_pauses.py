@@ -7,7 +7,8 @@ import sqlalchemy as sa
 from dibs.domain.brakes import QueueEvent
 from dibs.domain.notices import Notice
 from dibs.domain.task import Reason, State
-from dibs.store.notices import recipients
+from dibs.store.members import THE_SUPERVISOR
+from dibs.store.notices import about_queue
 from dibs.store.queue_events import log_queue
 
 _IDS, _ID, _TEXT = sa.ARRAY(sa.BigInteger()), sa.BigInteger(), sa.Text()
@@ -24,12 +25,16 @@ WITH affected AS MATERIALIZED (
         releases_paused_why = excluded.releases_paused_why, release_trip = b.release_trip + 1
     WHERE b.releases_paused_since IS NULL
     RETURNING b.queue_id, b.release_trip, b.releases_paused_why
-)
-INSERT INTO dibs.outbox (queue_id, key, kind, recipient, payload, live)
-SELECT x.queue_id, concat_ws(':', '{Notice.RELEASES_PAUSED}', x.queue_id, x.release_trip, r.recipient),
-       '{Notice.RELEASES_PAUSED}', r.recipient, jsonb_build_object('why', x.releases_paused_why), true
-FROM paused x CROSS JOIN LATERAL ({recipients("x.queue_id")}) r
-ON CONFLICT (key) DO NOTHING"""
+), {
+        about_queue(
+            "alerted",
+            "paused",
+            Notice.RELEASES_PAUSED,
+            of="x.release_trip",
+            payload="jsonb_build_object('why', x.releases_paused_why)",
+        ).strip()
+    }
+SELECT queue_id FROM paused"""
 ).bindparams(sa.bindparam("task_ids", type_=_IDS), sa.bindparam("why", type_=_TEXT))
 """Pause the queues of these tasks and alert their supervisors; one that is paused already stays as it is."""
 
@@ -39,9 +44,7 @@ TRIP = sa.text(
 
 RESUME = sa.text(
     f"""
-WITH member AS MATERIALIZED (
-    SELECT m.supervisor FROM dibs.queue_member m
-    WHERE m.queue_id = :queue_id AND m.user_id = :actor AND m.supervisor FOR SHARE
+WITH member AS MATERIALIZED ({THE_SUPERVISOR}
 ), resumed AS (
     UPDATE dibs.breaker b SET releases_paused_since = NULL, releases_paused_why = NULL
     WHERE b.queue_id = :queue_id AND b.releases_paused_since IS NOT NULL AND b.release_trip = :trip
