@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+LARGEST_ID = 2**63 - 1
+"""No row can have a higher id."""
+
 
 class State(StrEnum):
     """Where a task stands. needs_check is a flag beside it, not a fifth state."""

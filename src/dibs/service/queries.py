@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from dibs.deadline import Deadline
 from dibs.domain.audit import NEWEST, Selection, Topic
 from dibs.domain.queue import Event, Facts, Flagged, Handover, Note
-from dibs.domain.task import Task
+from dibs.domain.task import LARGEST_ID, Task
 from dibs.service.audit import read_on
 from dibs.store import cards, members, queues, tasks
 from dibs.store.guard import Guard
@@ -83,6 +83,8 @@ class TaskQueries:
 
     def history(self, task_id: int, *, most: int, deadline: Deadline | None = None) -> tuple[Event, ...]:
         """What happened to a task and what was refused, newest first, `most` at the most."""
+        if not 0 < task_id <= LARGEST_ID:
+            return ()
         selection = Selection(Topic.TASK, (), task_id)
         found = read_on(self._guard, selection, NEWEST, most, deadline or Deadline.after(), newer=False)
         return tuple(record.event for record in found)

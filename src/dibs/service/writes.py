@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from dibs.deadline import Deadline
 from dibs.domain.errors import AlreadyDone, Busy, Lost, NothingSent, Refused, StoreError
 from dibs.domain.outcomes import Outcome, Refusal, Verdict
-from dibs.domain.task import ExternalAction, Task
+from dibs.domain.task import LARGEST_ID, ExternalAction, Task
 from dibs.domain.transitions import RULES, Operation
 from dibs.service.telemetry import Telemetry
 from dibs.store import queues, tasks
@@ -24,7 +24,6 @@ from dibs.store.operations import conditional_write
 
 _log = logging.getLogger(__name__)
 
-_LARGEST_ID = 2**63 - 1
 _LARGEST_VERSION = 2**31 - 1
 _NOT_GIVEN: Mapping[str, object] = {
     "judge_only": False,
@@ -76,7 +75,7 @@ class Attempt:
     @property
     def possible(self) -> bool:
         """Whether such a task can exist at all."""
-        return 0 < self.task_id <= _LARGEST_ID and 0 < (self.version or 0) <= _LARGEST_VERSION
+        return 0 < self.task_id <= LARGEST_ID and 0 < (self.version or 0) <= _LARGEST_VERSION
 
     def answered(
         self,
@@ -110,7 +109,7 @@ class Attempt:
     @staticmethod
     def is_id(number: int) -> bool:
         """Whether a row with this id can exist at all."""
-        return 0 < number <= _LARGEST_ID
+        return 0 < number <= LARGEST_ID
 
 
 PausesReleases = Callable[[Attempt, Refused], bool]

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dibs.deadline import Deadline
+from dibs.domain.task import LARGEST_ID
 from dibs.slack.ids import WRITTEN_OUT
 from dibs.slack.text import typed as as_typed
 from dibs.slack.text import unescaped
@@ -25,7 +26,6 @@ _KINDS = {
     "shortcut": "shortcut",
     "message_action": "shortcut",
 }
-_LARGEST_ID = 2**63 - 1
 
 Payload = Mapping[str, Any]
 
@@ -252,13 +252,13 @@ def id_in(value: str | None) -> int | None:
     if not (written.isascii() and written.isdigit() and len(written) <= _MOST_DIGITS):
         return None
     number = int(written)
-    return number if 0 < number <= _LARGEST_ID else None
+    return number if 0 < number <= LARGEST_ID else None
 
 
 def row_id(value: Payload, key: str) -> int:
     """The id of a row that a button carries. Raises UnreadableError where no row can have it."""
     number = _whole(value.get(key))
-    if not 0 < number <= _LARGEST_ID:
+    if not 0 < number <= LARGEST_ID:
         raise UnreadableError("no row can have this id")
     return number
 
