@@ -157,7 +157,7 @@ def test_both_owners_of_a_transferred_task_hear_of_it_and_so_does_who_lost_one(
     assert service.transfer(1, sue, 2, bilal, reason="Their shift ended early.").changed
     deliver(office)
     [taken], [given] = sent_to(office, "Amal"), sent_to(office, "Bilal")
-    assert f"<@{sue}>, a supervisor, gave *SUP-1* to somebody else" in taken["text"]
+    assert f"<@{sue}>, a supervisor, gave *SUP-1* to <@{bilal}>, so it is no longer yours." in taken["text"]
     assert f"<@{sue}>, a supervisor, gave you *SUP-1*. It is yours until" in given["text"]
     assert service.start(1, bilal, 3).changed
     assert service.force_release(1, sue, 4, reason="shift_ending").changed

@@ -40,7 +40,7 @@ PAYLOADS: dict[Notice, list[dict[str, Any]]] = {
     ],
     Notice.LEASE_ENDS_SOON: [UNTIL],
     Notice.HOLD_ENDS_SOON: [UNTIL | {"owner": OWNER}],
-    Notice.TRANSFERRED_AWAY: [{"by": SUPERVISOR}],
+    Notice.TRANSFERRED_AWAY: [{"by": SUPERVISOR}, {"by": SUPERVISOR, "to": OWNER}],
     Notice.TRANSFERRED_TO: [{"by": SUPERVISOR}],
     Notice.FORCE_RELEASED: [{"by": SUPERVISOR}],
     Notice.BREAKER_OPEN: [

@@ -275,7 +275,7 @@ people AS MATERIALIZED (
                 _WITH_FORMER_OWNER,
                 Notice.TRANSFERRED_AWAY,
                 recipient="x.former_owner",
-                payload=_BY_A_SUPERVISOR,
+                payload="jsonb_build_object('by', x.last_actor, 'to', x.owner_id)",
             ),
             to_person(
                 "given",

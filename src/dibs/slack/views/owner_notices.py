@@ -94,9 +94,10 @@ def transferred_away(letter: Letter) -> str:
     facts = letter.facts
     if facts is None:
         return without_task(letter)
-    by = text.mention(person(letter, "by"))
+    by, to = text.mention(person(letter, "by")), person(letter, "to")
+    heir = text.mention(to) if to else "somebody else"
     return (
-        f"{by}, a supervisor, gave *{facts.task.name}* to somebody else, so it is no longer yours. "
+        f"{by}, a supervisor, gave *{facts.task.name}* to {heir}, so it is no longer yours. "
         f"Its history says why. If you had begun, tell {by} what you have done."
     )
 
