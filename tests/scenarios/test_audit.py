@@ -282,6 +282,16 @@ def test_a_button_that_cannot_be_read_changes_nothing_and_says_so(office: Office
     office.hears("Amal", "Dibs could not read this button")
 
 
+def test_a_page_that_slack_does_not_take_is_told(office: Office) -> None:
+    office.add_task()
+    office.execute(FILL, number=20, actor=office.id("Amal"))
+    message = audit(office, "Sue", "SUP-1")
+    office.slack.faults.fail_next("response_url", error="used_url", http_status=404, times=2)
+    office.slack.press(office.id("Sue"), office.channel.id, message["ts"], "audit_older")
+    office.hears("Sue", "Slack did not take this page, so the one above stays as it was.")
+    assert message in office.slack.ephemerals(office.id("Sue"))
+
+
 def test_what_people_write_in_a_title_is_kept_as_they_typed_it(office: Office) -> None:
     hana = office.id("Hana")
     sent = (

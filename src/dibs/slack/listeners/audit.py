@@ -15,6 +15,7 @@ from dibs.service.audit import Ask, NotOpened, Opened
 from dibs.service.export import Form
 from dibs.slack import audit_words, payloads, replies
 from dibs.slack.audit_words import Asked, Misread
+from dibs.slack.calls import Answered
 from dibs.slack.front import Front
 from dibs.slack.ids import Audit
 from dibs.slack.listeners.actions import unreadable
@@ -30,6 +31,7 @@ _NOT_OPENED = {
     NotOpened.UNKNOWN: "Dibs could not look up in Slack whether you may look at these records. "
     "Please try again in a moment.",
 }
+NOT_SHOWN = "Slack did not take this page, so the one above stays as it was. Please type the command again."
 _UNSENT = "Nothing was sent."
 _FORMS = {Audit.CSV: Form.CSV, Audit.JSONL: Form.JSONL}
 
@@ -124,12 +126,16 @@ def _turn_to(front: Front, button: Button, pressed: Audit) -> None:
         beyond = audit.place_of(button.number("at"), payloads.row_id(button.value, "id"))
     records = front.audit.page(found.selection, origin.deadline, beyond=beyond, newer=newer)
     message = _message(found, records, upwards=newer and records.newer)
-    answer_url = origin.answer_url
-    if answer_url:
-        front.outgoing.submit(
-            lambda: front.web.answer(answer_url, replace_original=True, **message.as_payload())
-        )
-    return None
+    return front.outgoing.submit(lambda: _show(front, origin, message))
+
+
+def _show(front: Front, origin: Origin, message: Message) -> None:
+    """Put the page in the place of the one that was pressed, or say that Slack did not take it."""
+    answered = Answered.REFUSED
+    if origin.answer_url:
+        answered = front.web.answer(origin.answer_url, replace_original=True, **message.as_payload())
+    if answered is Answered.REFUSED:
+        front.outgoing.tell_now(origin, NOT_SHOWN)
 
 
 def _send(front: Front, origin: Origin, found: Opened, form: Form) -> None:
