@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dibs.domain.brakes import QueueEvent
 from dibs.domain.outcomes import Refusal
 from dibs.domain.task import ActionStatus, ExternalAction, ExternalAnswer, Reason, State, Task
-from dibs.domain.transitions import EventKind
+from dibs.domain.transitions import EventKind, Operation
 from dibs.slack import text
 
 STATE = {
@@ -55,6 +55,18 @@ EVENT = {
     EventKind.TRANSFERRED: "gave the task to somebody else, as a supervisor",
     EventKind.FORCE_RELEASED: "returned the task to the queue, as a supervisor",
 }
+
+TRIED: dict[str, str] = {
+    Operation.RECORD_ACTION: "record an external action",
+    Operation.RESOLVE_ACTION: "say how an external action ended",
+    Operation.NOTE: "write a working note",
+    Operation.COMMIT: "commit to a time",
+    Operation.DONE: "finish",
+    Operation.RELEASE: "hand back",
+    Operation.CHECK: "check what happened outside",
+    Operation.FORCE_RELEASE: "return the task to the queue, as a supervisor",
+}
+"""What somebody tried who was refused, where the operation's own name does not say it."""
 
 EVENT_OF_QUEUE: dict[str, str] = {
     QueueEvent.SETTINGS_CHANGED: "changed the queue's settings",
@@ -125,6 +137,12 @@ def action(task: Task, action: ExternalAction, limit: int) -> str:
 
 def _plain_reason(value: str) -> str:
     return REASON[Reason(value)] if value in set(Reason) else value
+
+
+def tried(refused: str) -> str:
+    """What somebody tried, as it is said after “tried to”; `refused` is the kind of the refusal."""
+    operation = refused.removesuffix("_rejected")
+    return TRIED.get(operation) or operation.replace("_", " ")
 
 
 def event(kind: str) -> str:

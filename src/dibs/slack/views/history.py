@@ -18,7 +18,6 @@ QUOTE = 700
 
 MOST_ACTIONS = 4
 
-_REJECTED = "_rejected"
 _TITLES: dict[str, str] = {
     EventKind.NOTED: "Working note",
     EventKind.CHECKED: "Found",
@@ -87,5 +86,4 @@ def _outside(action: EventAction) -> str:
 def _deed(event: Event) -> str:
     if event.why is None:
         return words.event(event.kind)
-    tried = event.kind.removesuffix(_REJECTED).replace("_", " ")
-    return f"tried to {tried}, which changed nothing: {replies.why(event.why)}"
+    return f"tried to {words.tried(event.kind)}, which changed nothing: {replies.why(event.why)}"
