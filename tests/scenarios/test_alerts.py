@@ -117,6 +117,21 @@ def test_a_post_whose_answer_was_lost_is_found_and_not_repeated(
     assert office.count("outbox", message_ts=None) == 0
 
 
+def test_a_look_up_that_brings_garbage_does_not_say_that_the_post_is_missing(
+    office: Office, alerts: Channel
+) -> None:
+    lapse(office)
+    office.slack.faults.fail_next("chat.postMessage", lose_answer=True, times=2)
+    deliver(office)
+    due_again(office)
+    office.slack.faults.fail_next("conversations.history", garbage=True, times=2)
+    deliver(office)
+    due_again(office)
+    deliver(office)
+    assert (len(sent_to(office, alerts)), len(sent_to(office, "Amal"))) == (1, 1)
+    assert office.count("outbox", message_ts=None) == 0
+
+
 @pytest.mark.parametrize(
     "fault", [{"cut": True}, {"error": "internal_error"}, {"http_status": 503}, {"error": "fatal_error"}]
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.bot import SECRET, TOKEN
@@ -93,6 +94,23 @@ def test_a_wait_that_is_longer_than_the_deadline_is_not_begun(slack: SlackStandI
 def test_an_error_after_which_slack_may_have_done_it_is_unknown(slack: SlackStandIn, amal: str) -> None:
     slack.faults.fail_next("files.completeUploadExternal", error="internal_error")
     assert send(slack, amal) == FileSent(Answered.UNKNOWN, "internal_error")
+
+
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        ({"garbage": True}, "its answer could not be read"),
+        ({"http_status": 502}, "its answer could not be read"),
+        ({"cut": True}, "the connection to it failed"),
+    ],
+)
+def test_what_is_no_word_of_slacks_is_quoted_to_nobody_and_settles_nothing(
+    slack: SlackStandIn, amal: str, fault: dict[str, Any], why: str
+) -> None:
+    slack.faults.fail_next("conversations.open", **fault)
+    assert send(slack, amal) == FileSent(Answered.REFUSED, why)
+    slack.faults.fail_next("files.completeUploadExternal", **fault)
+    assert send(slack, amal) == FileSent(Answered.UNKNOWN, why)
 
 
 def test_no_time_left_sends_nothing(slack: SlackStandIn, amal: str) -> None:

@@ -152,8 +152,23 @@ def _status_of(error: Exception) -> int | None:
 
 
 def is_slacks_word(error: Exception) -> bool:
-    """Whether Slack itself refused, and not something on the way to it."""
-    return isinstance(error, SlackApiError) and getattr(error.response, "status_code", None) == HTTPStatus.OK
+    """Whether Slack itself refused, and not something on the way to it that answers in its place."""
+    return (
+        isinstance(error, SlackApiError)
+        and getattr(error.response, "status_code", None) == HTTPStatus.OK
+        and _A_WORD.fullmatch(error_of(error)) is not None
+    )
+
+
+def told_of(error: Exception) -> str:
+    """What went wrong, as a person may be told: Slack's own word for it, or that there was none."""
+    match error:
+        case SlackApiError():
+            return _as_word(error_of(error), "its answer could not be read")
+        case TimeoutError():
+            return "it did not answer in time"
+        case _:
+            return "the connection to it failed"
 
 
 def is_rate_limit(error: Exception) -> bool:

@@ -18,7 +18,16 @@ from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_ope
 
 from dibs.deadline import Deadline
 from dibs.service.telemetry import Telemetry
-from dibs.slack.calls import FAILURES, Answered, Api, error_of, is_rate_limit, is_slacks_word, retry_after
+from dibs.slack.calls import (
+    FAILURES,
+    Answered,
+    Api,
+    error_of,
+    is_rate_limit,
+    is_slacks_word,
+    retry_after,
+    told_of,
+)
 from dibs.slack.text import cut
 
 _log = logging.getLogger(__name__)
@@ -33,7 +42,7 @@ _PERHAPS_DONE = frozenset({"fatal_error", "internal_error", "request_timeout", "
 
 @dataclass(frozen=True, slots=True)
 class FileSent:
-    """What became of a file. `why` is Slack's word, or the network's, where it was not taken."""
+    """What became of a file. `why` is what a person may be told where it was not taken."""
 
     answered: Answered
     why: str = ""
@@ -94,7 +103,7 @@ class FileSender:
             )
         except (*FAILURES, KeyError, TypeError) as error:
             _log.warning("the file %s was not sent: %s", filename, error_of(error))
-            return FileSent(Answered.REFUSED, error_of(error), lasting=_is_lasting(error))
+            return FileSent(Answered.REFUSED, told_of(error), lasting=_is_lasting(error))
         shown = {"files": [{"id": file_id, "title": title}], "channel_id": channel_id}
         if comment:
             shown["initial_comment"] = cut(comment, _LONGEST_COMMENT)
@@ -104,7 +113,7 @@ class FileSender:
             _log.warning("it is not confirmed that the file %s was shown: %s", filename, error_of(error))
             refused = is_rate_limit(error) or _is_lasting(error)
             answered = Answered.REFUSED if refused else Answered.UNKNOWN
-            return FileSent(answered, error_of(error), lasting=_is_lasting(error))
+            return FileSent(answered, told_of(error), lasting=_is_lasting(error))
         return FileSent(Answered.TAKEN)
 
     def _ask(self, method: str, deadline: Deadline, **sent: Any) -> Any:  # noqa: ANN401 - Slack's answer
