@@ -136,10 +136,11 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
     transitions = TransitionService(
         presses, guard=press_guard, membership=membership, telemetry=metrics, pauses=pauses
     )
-    delivery = DeliveryService(background_guard, TaskQueries(background_guard), web)
-    notices = NoticeService(background_guard, TaskQueries(background_guard), SlackNotices(web.sending))
+    queries = TaskQueries(background_guard)
+    delivery = DeliveryService(background_guard, queries, web)
+    notices = NoticeService(background_guard, queries, SlackNotices(web.sending))
     reminders = ReminderService(background_guard)
-    outgoing = Outgoing(web, delivery, notices, transitions, archive_url=str(bot.get("url") or ""))
+    outgoing = Outgoing(web, delivery, notices, transitions, queries, archive_url=str(bot.get("url") or ""))
     press_guard.call_when_back(outgoing.settle_once)
     files = FileSender(settings.slack_bot_token, settings.slack_api_url, metrics)
     clock = ClockService(

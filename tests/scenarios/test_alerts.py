@@ -256,6 +256,18 @@ def test_a_press_on_an_alert_redraws_the_card_and_not_the_alert_in_its_place(
     assert "Claim" not in str(sent_to(office, alerts)[0]["blocks"])
 
 
+def test_a_refusal_on_an_alert_leads_to_the_card_and_not_back_to_the_alert(
+    office: Office, alerts: Channel
+) -> None:
+    lapse(office)
+    deliver(office)
+    card = card_of(office)
+    [alert] = sent_to(office, alerts)
+    office.slack.press(office.id("Bilal"), alerts.id, alert["ts"], "task_check")
+    told = office.hears("Bilal", "Nothing changed.")
+    assert f"/archives/{office.channel.id}/p{card.replace('.', '')}|The current card" in told
+
+
 def test_an_alert_that_was_deleted_by_hand_is_not_posted_again(office: Office, alerts: Channel) -> None:
     lapse(office)
     deliver(office)

@@ -18,6 +18,7 @@ from dibs.domain.errors import StoreError
 from dibs.domain.outcomes import Outcome
 from dibs.service.delivery import DeliveryService
 from dibs.service.notices import NoticeService
+from dibs.service.queries import TaskQueries
 from dibs.service.transitions import TransitionService
 from dibs.slack import replies, text
 from dibs.slack.calls import Answered
@@ -58,6 +59,7 @@ class Outgoing:
         delivery: DeliveryService,
         notices: NoticeService,
         transitions: TransitionService,
+        queries: TaskQueries,
         *,
         archive_url: str,
     ) -> None:
@@ -65,6 +67,7 @@ class Outgoing:
         self._delivery = delivery
         self._notices = notices
         self._transitions = transitions
+        self._queries = queries
         self._archive_url = archive_url
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="dibs-outgoing")
         self._jobs: set[Future[None]] = set()
@@ -139,7 +142,7 @@ class Outgoing:
             self.send_notices()
         if outcome.unknown:
             self.watch(origin, outcome, task_id=task_id, version=version)
-        self.tell(origin, replies.reply(outcome, self.card_link(origin)))
+        self.submit(lambda: self.tell_now(origin, replies.reply(outcome, self._card_link(origin, outcome))))
 
     def watch(
         self, origin: Origin, outcome: Outcome, *, task_id: int, version: int, queue_id: int | None = None
@@ -191,11 +194,20 @@ class Outgoing:
         """Send the cards that could not be posted before Dibs was in the channel."""
         self.submit(lambda: self._delivery.take_up_again(channel_id))
 
-    def card_link(self, origin: Origin) -> str | None:
-        """A link to the card that the person pressed on."""
-        if not (origin.channel_id and origin.message_ts):
+    def _card_link(self, origin: Origin, outcome: Outcome) -> str | None:
+        """A link to the card of a task that was not changed, which need not be the message pressed on."""
+        where: tuple[str, str | None] | None = None
+        if outcome.changed:
+            # The answer tells all there is.
             return None
-        return self.link_to(origin.channel_id, origin.message_ts)
+        if outcome.task is not None:
+            try:
+                where = self._queries.card_of(outcome.task.id, deadline=Deadline.after(_WORDS_WITHIN_SECONDS))
+            except StoreError as error:
+                _log.warning("an answer leads to the message that was pressed on: %s", error)
+        if where is None and origin.channel_id and origin.message_ts:
+            where = origin.channel_id, origin.message_ts
+        return self.link_to(*where) if where else None
 
     def link_to(self, channel_id: str, message_ts: str | None, words: str = "The current card") -> str:
         """A link to a card, or to its channel where the card is not posted yet."""
@@ -222,7 +234,7 @@ class Outgoing:
                 return
             if outcome.task is not None:
                 self.refresh(outcome.task.id, entry.origin)
-            self.tell(entry.origin, replies.settled(outcome, self.card_link(entry.origin)))
+            self.tell(entry.origin, replies.settled(outcome, self._card_link(entry.origin, outcome)))
 
     def _remember(self, entry: Unsettled) -> None:
         with self._lock:
