@@ -73,6 +73,90 @@ def test_a_supervisor_who_is_gone_holds_up_no_other(office: Office) -> None:
     assert f"write to <@{office.id('Hana')}> any more" in told[1]
 
 
+def test_of_a_former_owner_who_is_gone_and_no_member_the_supervisors_hear_just_that(
+    office: Office, alerts: Channel
+) -> None:
+    lapse(office, started=False)
+    office.execute("DELETE FROM dibs.queue_member WHERE user_id = :amal", amal=office.id("Amal"))
+    with office.slack.world.lock:
+        office.people["Amal"].deleted = True
+    for _ in range(3):
+        deliver(office)
+        due_again(office)
+    [alert] = sent_to(office, alerts)
+    assert f"write to <@{office.id('Amal')}> any more" in alert["text"]
+    assert sent_to(office, "Sue") == []
+
+
+def test_an_alert_channel_in_which_dibs_may_not_post_is_replaced_by_the_supervisors(
+    office: Office, alerts: Channel
+) -> None:
+    lapse(office)
+    office.execute("DELETE FROM dibs.outbox WHERE kind = 'lease_ended'")
+    office.slack.faults.fail_next("chat.postMessage", error="restricted_action")
+    deliver(office)
+    due_again(office)
+    deliver(office)
+    [alert] = sent_to(office, "Sue")
+    assert f"<#{alerts.id}> cannot be reached" in alert["text"]
+    assert sent_to(office, alerts) == []
+
+
+def _gone_in_slack(office: Office) -> None:
+    with office.slack.world.lock:
+        for name in ("Sue", "Hana"):
+            office.people[name].deleted = True
+
+
+def _known_to_be_gone(office: Office) -> None:
+    office.execute("UPDATE dibs.queue_member SET standing = 'deactivated' WHERE supervisor")
+
+
+def _none(office: Office) -> None:
+    office.execute("UPDATE dibs.queue_member SET supervisor = false")
+
+
+@pytest.mark.parametrize("happens", [_gone_in_slack, _known_to_be_gone, _none])
+def test_where_no_supervisor_can_be_reached_the_queues_channel_is_told_once(
+    office: Office, happens: Callable[[Office], None]
+) -> None:
+    office.verify_members()
+    office.execute(
+        "UPDATE dibs.queue_member SET supervisor = true WHERE user_id = :hana", hana=office.id("Hana")
+    )
+    office.execute("UPDATE dibs.queue SET spike_limit = 1")
+    cards = [office.add_task(), office.add_task()]
+    for card in cards:
+        claim(office, card)
+    quiet(office)
+    for number in (1, 2):
+        office.end_lease(number)
+    happens(office)
+    office.bot.sweep.sweep_once()
+    for _ in range(4):
+        deliver(office)
+        due_again(office)
+    alert, *more = [message for message in sent_to(office, office.channel) if message["ts"] not in cards]
+    assert "*Support* (SUP) is paused: 2 leases" in alert["text"]
+    assert ("none of the queue's supervisors" in alert["text"]) == (happens is _gone_in_slack)
+    # The only others tell of an alert that did not arrive.
+    assert not [message for message in more if "is paused" in message["text"]]
+
+
+def test_where_neither_alert_channel_nor_supervisor_is_left_the_queues_channel_is_told(
+    office: Office, alerts: Channel
+) -> None:
+    office.slack.archive(alerts.id)
+    with office.slack.world.lock:
+        office.people["Sue"].deleted = True
+    lapse(office)
+    for _ in range(5):
+        deliver(office)
+        due_again(office)
+    said = [message["text"] for message in sent_to(office, office.channel)]
+    assert len([text for text in said if "needs a check before anything is repeated" in text]) == 1
+
+
 # Owners and channels that are gone
 
 

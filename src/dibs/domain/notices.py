@@ -40,6 +40,17 @@ class Notice(StrEnum):
     """To supervisors: the cards of the queue can no longer be shown in its channel."""
 
 
+TO_ONE_PERSON = frozenset(
+    {
+        Notice.LEASE_ENDED,
+        Notice.LEASE_ENDS_SOON,
+        Notice.TRANSFERRED_AWAY,
+        Notice.TRANSFERRED_TO,
+        Notice.FORCE_RELEASED,
+    }
+)
+"""What is of use to nobody but the person whom it addresses."""
+
 GROUPED = frozenset({Notice.NEEDS_CHECK, Notice.LEASE_ENDED})
 """What may come for many tasks at once. One message to a recipient then lists them all."""
 FEWEST_IN_A_GROUP = 4

@@ -38,11 +38,14 @@ _RECIPIENT_GONE = frozenset(
         "user_not_found",
         "cannot_dm_bot",
         "messages_tab_disabled",
+        # Only some may post there, and Dibs is none of them.
+        "restricted_action",
+        "restricted_action_read_only_channel",
+        "restricted_action_thread_only_channel",
     }
 )
 _CANNOT_BE_SHOWN = frozenset(
     {
-        "restricted_action",
         # What Slack will not show whatever the time: the next version may be another matter.
         "invalid_blocks",
         "invalid_blocks_format",

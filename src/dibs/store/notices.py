@@ -11,14 +11,22 @@ FORMER_OWNER = """jsonb_build_object(
 
 
 def recipients(queue_id: str) -> str:
-    """The SQL of where the alerts of a queue go: its alert channel, or else each of its supervisors."""
+    """The SQL of where the alerts of a queue go: its alert channel, or else each of its supervisors.
+
+    Where it has none who could read them they go to its own channel, rather than to nobody.
+    """
     return f"""
         SELECT q.alert_channel AS recipient FROM dibs.queue q
         WHERE q.id = {queue_id} AND q.alert_channel IS NOT NULL
         UNION ALL
         SELECT m.user_id FROM dibs.queue q JOIN dibs.queue_member m ON m.queue_id = q.id
         WHERE q.id = {queue_id} AND q.alert_channel IS NULL AND m.supervisor
-          AND m.standing <> 'deactivated'"""
+          AND m.standing <> 'deactivated'
+        UNION ALL
+        SELECT q.channel_id FROM dibs.queue q
+        WHERE q.id = {queue_id} AND q.alert_channel IS NULL AND NOT EXISTS (
+            SELECT FROM dibs.queue_member m
+            WHERE m.queue_id = q.id AND m.supervisor AND m.standing <> 'deactivated')"""
 
 
 def to_supervisors(step: str, source: str, notice: Notice, *, payload: str, where: str = "true") -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from dibs.domain.notices import FEWEST_IN_A_GROUP, GROUPED, MOST_IN_A_GROUP, Notice
+from dibs.domain.notices import FEWEST_IN_A_GROUP, GROUPED, MOST_IN_A_GROUP, TO_ONE_PERSON, Notice
 from dibs.store.columns import sql_list
 from dibs.store.notices import recipients
 
@@ -161,9 +161,14 @@ FROM mine m WHERE o.id = m.id"""
 ).bindparams(*_PARCEL)
 """Somebody deleted the message. It was seen, and is not posted again."""
 
-_PERSON = "EXISTS (SELECT FROM dibs.queue_member m WHERE m.user_id = e.recipient)"
+# An owner need not be a member of the queue any more.
+_OWNERS = f"""(e.kind IN ({sql_list(sorted(TO_ONE_PERSON))})
+        OR e.payload ->> 'owner' IS NOT DISTINCT FROM e.recipient)"""
+_PERSON = f"({_OWNERS} OR EXISTS (SELECT FROM dibs.queue_member m WHERE m.user_id = e.recipient))"
+_FOR = "concat(left(e.key, length(e.key) - length(e.recipient)), {})"
 
 # The others who supervise have their own copies of an alert to one of them; they hear that it did not arrive.
+# Where nobody is left who does, the queue's channel is told: an alert must not end unread.
 GIVE_UP = sa.text(
     f"""{_MINE}, ended AS (
     UPDATE dibs.outbox o
@@ -172,12 +177,21 @@ GIVE_UP = sa.text(
     RETURNING o.*
 ), passed_on AS (
     INSERT INTO dibs.outbox (queue_id, task_id, key, kind, recipient, payload, live)
-    SELECT e.queue_id, e.task_id,
-           concat(left(e.key, length(e.key) - length(e.recipient)), s.user_id), e.kind, s.user_id,
+    SELECT e.queue_id, e.task_id, {_FOR.format("s.user_id")}, e.kind, s.user_id,
            e.payload || jsonb_build_object('instead_of', e.recipient), m.live
     FROM ended e JOIN mine m ON m.id = e.id
     JOIN dibs.queue_member s ON s.queue_id = e.queue_id AND s.supervisor AND s.standing <> 'deactivated'
     WHERE :gone AND e.message_ts IS NULL AND NOT {_PERSON}
+    ON CONFLICT (key) DO NOTHING
+), told_in_the_channel AS (
+    INSERT INTO dibs.outbox (queue_id, task_id, key, kind, recipient, payload, live)
+    SELECT e.queue_id, e.task_id, {_FOR.format("q.channel_id")}, e.kind, q.channel_id,
+           e.payload || jsonb_build_object('instead_of', e.recipient), m.live
+    FROM ended e JOIN mine m ON m.id = e.id JOIN dibs.queue q ON q.id = e.queue_id
+    WHERE :gone AND e.message_ts IS NULL AND NOT {_OWNERS} AND NOT EXISTS (
+        SELECT FROM dibs.queue_member s LEFT JOIN dibs.outbox o ON o.key = {_FOR.format("s.user_id")}
+        WHERE s.queue_id = e.queue_id AND s.supervisor AND s.standing <> 'deactivated'
+          AND s.user_id <> e.recipient AND o.given_up IS NULL)
     ON CONFLICT (key) DO NOTHING
 )
 INSERT INTO dibs.outbox (queue_id, task_id, key, kind, recipient, payload, live)
@@ -189,8 +203,8 @@ WHERE :gone AND e.message_ts IS NULL AND e.kind <> '{Notice.OWNER_GONE}' AND {_P
   AND r.recipient <> e.recipient
 ON CONFLICT (key) DO NOTHING"""
 ).bindparams(*_PARCEL, sa.bindparam("gone", type_=sa.Boolean()))
-"""Ends the messages of a parcel. What was for a channel that is gone goes to each supervisor instead; of a
-person who is gone the supervisors hear."""
+"""Ends the messages of a parcel. What was for a channel that is gone goes to each supervisor instead, and to
+the queue's channel where none of them is left; of a person who is gone the supervisors hear."""
 
 FORGET_OLD = sa.text(
     f"""

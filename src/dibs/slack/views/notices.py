@@ -39,12 +39,24 @@ def notice(letters: Sequence[Letter]) -> Message:
         return _list(letters)
     [letter] = letters
     said = _SAYS[letter.notice](letter)
-    if instead_of := letter.payload.get("instead_of"):
-        said += f"\nYou are told directly, because the alert channel <#{instead_of}> cannot be reached."
+    said += _why_here(letter)
     blocks = [section(said)]
     if buttons := list(_buttons(letter)):
         blocks.append(actions(f"notice_{letter.id}", buttons))
     return Message(text.cut_formatted(said, MOST_TEXT), blocks)
+
+
+def _why_here(letter: Letter) -> str:
+    """Why a message did not go where such messages go, on a line of its own, or nothing."""
+    instead_of = letter.payload.get("instead_of")
+    if not instead_of:
+        return ""
+    if letter.recipient == letter.queue_channel:
+        return (
+            "\nThis channel is told, because none of the queue's supervisors can be reached. "
+            "Tell the people who run Dibs, who can name others."
+        )
+    return f"\nYou are told directly, because the alert channel <#{instead_of}> cannot be reached."
 
 
 # Of one task
@@ -186,8 +198,7 @@ def _list(letters: Sequence[Letter]) -> Message:
                 f"in <#{first.queue_channel}>. Those that you had started are flagged: somebody checks what "
                 "happened outside before anything is repeated. Tell your team what you have done."
             )
-    if instead_of := first.payload.get("instead_of"):
-        heading += f"\nYou are told directly, because the alert channel <#{instead_of}> cannot be reached."
+    heading += _why_here(first)
     lines = [heading]
     blocks.append(section(heading))
     for letter in letters:

@@ -101,6 +101,9 @@ _CHANNEL = {
     "is_archived": "is archived",
     "is_inactive": "is archived",
     "not_in_channel": "does not have Dibs in it",
+    "restricted_action": "does not let Dibs post",
+    "restricted_action_read_only_channel": "does not let Dibs post",
+    "restricted_action_thread_only_channel": "does not let Dibs post",
 }
 
 
