@@ -179,6 +179,20 @@ def test_an_action_recorded_since_the_last_check_flags_what_runs_out_unstarted(
     assert (found.expired, found.flagged) == (3, 1)
 
 
+def test_a_task_that_was_made_by_hand_and_runs_out_started_is_flagged(
+    desk: Desk, engine: sa.Engine, reports: ReportService
+) -> None:
+    desk.execute(
+        "INSERT INTO dibs.task (queue_id, number, title, state, owner_id, lease_until, version, created_by) "
+        "SELECT :queue, n, 'By hand', s, :amal, clock_timestamp(), 3, :amal "
+        "FROM (VALUES (1, 'started'), (2, 'claimed')) AS v (n, s)",
+        queue=desk.queue.id, amal=AMAL,
+    )  # fmt: skip
+    assert len(SweepService(Guard(engine)).sweep_once()) == 2
+    found = review(desk, reports)
+    assert (found.expired, found.flagged) == (2, 1)
+
+
 def test_what_supervisors_take_away_is_counted_and_flagged_as_an_expiry_is(
     desk: Desk, service: TransitionService, reports: ReportService
 ) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from dibs.domain.task import ExternalAnswer
+from dibs.domain.task import ExternalAnswer, State
 from dibs.domain.transitions import EventKind
 from dibs.store.columns import sql_list
 
@@ -106,7 +106,8 @@ SELECT (e.at AT TIME ZONE 'UTC')::date AS day, e.kind, count(*) AS number,
        count(*) FILTER (WHERE CASE
            WHEN e.kind IN ({_HANDED_BACK}) AND c.id IS NOT NULL THEN true
            WHEN e.kind IN ({_TAKEN_AWAY})
-           THEN coalesce(({_WAS_STARTED}), false) OR coalesce(({_RECORDED_SINCE_CHECK}), false)
+           THEN coalesce(e.detail ->> 'former_state' = '{State.STARTED}', ({_WAS_STARTED}), false)
+               OR coalesce(({_RECORDED_SINCE_CHECK}), false)
        END) AS flagged
 FROM dibs.event e
 LEFT JOIN dibs.release_card c ON c.task_id = e.task_id AND c.version_before = e.version_before
