@@ -28,6 +28,8 @@ STATEMENT_SECONDS = 5.0
 SEND_SECONDS = 5.0
 """How long one message may take from the moment it is taken until Slack has answered. Well under
 `outbox.SENDER_SECONDS`: after these it is looked for, and a post should not land later than that."""
+SHORTEST_WAIT_SECONDS = 3.0
+"""A post whose answer did not come in time may only be slow. It is looked for as late as it can be."""
 WAIT_AT_FIRST_SECONDS = 6.0
 """The longest wait between the first tries. With the job's interval an alert is tried again within 10 s."""
 FIRST_TRIES = 20
@@ -228,7 +230,8 @@ class NoticeService:
         attempts = parcel.lead["attempts"]
         surely = later.seconds is not None
         longest = WAIT_AT_FIRST_SECONDS if attempts <= FIRST_TRIES else LONGEST_WAIT_SECONDS
-        wait = later.seconds if later.seconds is not None else back_off(attempts, longest)
+        waited_for = max(back_off(attempts, longest), SHORTEST_WAIT_SECONDS)
+        wait = later.seconds if later.seconds is not None else waited_for
         # What was surely not done needs no look-up before the next try.
         values = {"seconds": wait, "attempts": attempts - 1 if surely else attempts}
         self._run(outbox.TRY_LATER, parcel.mine | values)
