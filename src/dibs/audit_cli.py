@@ -22,7 +22,7 @@ from dibs.deadline import Deadline
 from dibs.domain.audit import Selection, Topic
 from dibs.domain.errors import StoreError
 from dibs.service.export import ExportService, Form, in_utc
-from dibs.service.verify import Fault, Intact, SavedHeadsUnreadable, Scope, VerifyService
+from dibs.service.verify import Intact, Misfit, SavedHeadsUnreadable, Scope, VerifyService
 from dibs.store import schema
 from dibs.store.embedded import EmbeddedPostgresError, reached
 from dibs.store.engine import UNHURRIED, DatabaseUnusable, check_reachable, make_engine
@@ -110,7 +110,7 @@ def _verify(asked: argparse.Namespace, engine: sa.Engine) -> int:
 
 
 class _DoesNotFit(Exception):
-    """So that heads which were found before a fault are not saved as if all were well."""
+    """So that heads which were found before it are not saved as if all were well."""
 
 
 def _verified(service: VerifyService, scope: Scope, asked: argparse.Namespace) -> Intact:
@@ -120,7 +120,7 @@ def _verified(service: VerifyService, scope: Scope, asked: argparse.Namespace) -
         saved = files.enter_context(asked.against.open(encoding="utf-8")) if asked.against else ()
         save = files.enter_context(_beside(asked.save)).write if asked.save else _forget
         found = service.verify(scope, saved=saved, save=save)
-        if isinstance(found, Fault):
+        if isinstance(found, Misfit):
             at = f"event {found.event_id}: " if found.event_id else ""
             raise _DoesNotFit(f"{found.where}, {at}{found.what}")
         return found

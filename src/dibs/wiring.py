@@ -18,7 +18,7 @@ from dibs.scheduler import Scheduler
 from dibs.service.audit import AuditService
 from dibs.service.backlog import BacklogReader
 from dibs.service.brakes import BrakeService
-from dibs.service.clock import ClockService, Limits
+from dibs.service.clock import ClockLimits, ClockService
 from dibs.service.delivery import DeliveryService
 from dibs.service.export import ExportService
 from dibs.service.members import MembershipService
@@ -145,7 +145,7 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
     files = FileSender(settings.slack_bot_token, settings.slack_api_url, metrics)
     clock = ClockService(
         background_guard,
-        Limits(
+        ClockLimits(
             tolerance=settings.clock_tolerance_seconds,
             outage=settings.outage_seconds,
             grace=settings.grace_seconds,

@@ -13,7 +13,7 @@ from dibs.domain.settings import (
     LONGEST_HOLD_MINUTES,
     LONGEST_REASON,
     MOST_REASONS,
-    Fault,
+    Mistake,
     QueueSettings,
     Written,
     read,
@@ -33,7 +33,7 @@ def _read(**typed: object) -> QueueSettings:
     return found
 
 
-def _faults(**typed: object) -> set[Fault]:
+def _mistakes(**typed: object) -> set[Mistake]:
     found = read(replace(GOOD, **typed), USUAL)  # type: ignore[arg-type]
     assert isinstance(found, frozenset), found
     return set(found)
@@ -54,38 +54,38 @@ def test_numbers_and_names_are_read_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "fault"),
+    ("typed", "mistake"),
     [
-        ({"name": None}, Fault.NAME_MISSING),
-        ({"name": "\0 "}, Fault.NAME_MISSING),
-        ({"name": "x" * 81}, Fault.NAME_LONG),
-        ({"supervisors": ()}, Fault.SUPERVISORS_MISSING),
-        *(({"lease_minutes": bad}, Fault.LEASE_RANGE) for bad in (None, "", "0", "-5", "1.5", "²", "ten")),
-        ({"lease_minutes": str(LONGEST_LEASE_MINUTES + 1)}, Fault.LEASE_RANGE),
-        ({"lease_minutes": "9" * 5000}, Fault.LEASE_RANGE),
-        ({"spike_limit": "0"}, Fault.SPIKE_LIMIT_RANGE),
-        ({"spike_limit": None}, Fault.SPIKE_LIMIT_RANGE),
-        ({"spike_minutes": "0"}, Fault.SPIKE_MINUTES_RANGE),
-        ({"spike_share": "0"}, Fault.SPIKE_SHARE_RANGE),
-        ({"spike_share": "101"}, Fault.SPIKE_SHARE_RANGE),
-        ({"spike_share": "half"}, Fault.SPIKE_SHARE_RANGE),
-        ({"longest_hold_minutes": "0"}, Fault.HOLD_RANGE),
-        ({"longest_hold_minutes": str(LONGEST_HOLD_MINUTES + 1)}, Fault.HOLD_RANGE),
-        ({"longest_hold_minutes": "30"}, Fault.HOLD_NOT_LONGER),
-        ({"reasons": "\n".join(f"r{n}" for n in range(MOST_REASONS + 1))}, Fault.REASONS_TOO_MANY),
-        ({"reasons": "Late\nlate"}, Fault.REASONS_TWICE),
-        ({"reasons": "My shift is ending\nshift_ending"}, Fault.REASONS_TWICE),
-        ({"reasons": "x" * (LONGEST_REASON + 1)}, Fault.REASONS_LONG),
-        ({"reasons": "🎉" * 38}, Fault.REASONS_LONG),
+        ({"name": None}, Mistake.NAME_MISSING),
+        ({"name": "\0 "}, Mistake.NAME_MISSING),
+        ({"name": "x" * 81}, Mistake.NAME_LONG),
+        ({"supervisors": ()}, Mistake.SUPERVISORS_MISSING),
+        *(({"lease_minutes": bad}, Mistake.LEASE_RANGE) for bad in (None, "", "0", "-5", "1.5", "²", "ten")),
+        ({"lease_minutes": str(LONGEST_LEASE_MINUTES + 1)}, Mistake.LEASE_RANGE),
+        ({"lease_minutes": "9" * 5000}, Mistake.LEASE_RANGE),
+        ({"spike_limit": "0"}, Mistake.SPIKE_LIMIT_RANGE),
+        ({"spike_limit": None}, Mistake.SPIKE_LIMIT_RANGE),
+        ({"spike_minutes": "0"}, Mistake.SPIKE_MINUTES_RANGE),
+        ({"spike_share": "0"}, Mistake.SPIKE_SHARE_RANGE),
+        ({"spike_share": "101"}, Mistake.SPIKE_SHARE_RANGE),
+        ({"spike_share": "half"}, Mistake.SPIKE_SHARE_RANGE),
+        ({"longest_hold_minutes": "0"}, Mistake.HOLD_RANGE),
+        ({"longest_hold_minutes": str(LONGEST_HOLD_MINUTES + 1)}, Mistake.HOLD_RANGE),
+        ({"longest_hold_minutes": "30"}, Mistake.HOLD_NOT_LONGER),
+        ({"reasons": "\n".join(f"r{n}" for n in range(MOST_REASONS + 1))}, Mistake.REASONS_TOO_MANY),
+        ({"reasons": "Late\nlate"}, Mistake.REASONS_TWICE),
+        ({"reasons": "My shift is ending\nshift_ending"}, Mistake.REASONS_TWICE),
+        ({"reasons": "x" * (LONGEST_REASON + 1)}, Mistake.REASONS_LONG),
+        ({"reasons": "🎉" * 38}, Mistake.REASONS_LONG),
     ],
 )  # fmt: skip
-def test_each_fault_has_its_name(typed: dict[str, object], fault: Fault) -> None:
-    assert _faults(**typed) == {fault}
+def test_each_mistake_has_its_name(typed: dict[str, object], mistake: Mistake) -> None:
+    assert _mistakes(**typed) == {mistake}
 
 
 def test_everything_that_is_wrong_is_told_at_once() -> None:
-    assert _faults(name="", lease_minutes="0", spike_share="x", reasons="a\na") == {
-        Fault.NAME_MISSING, Fault.LEASE_RANGE, Fault.SPIKE_SHARE_RANGE, Fault.REASONS_TWICE
+    assert _mistakes(name="", lease_minutes="0", spike_share="x", reasons="a\na") == {
+        Mistake.NAME_MISSING, Mistake.LEASE_RANGE, Mistake.SPIKE_SHARE_RANGE, Mistake.REASONS_TWICE
     }  # fmt: skip
 
 

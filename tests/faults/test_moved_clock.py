@@ -16,7 +16,7 @@ from dibs.domain.clock import AGREED_SECONDS
 from dibs.domain.outcomes import Refusal
 from dibs.domain.task import Task
 from dibs.service.brakes import BrakeService
-from dibs.service.clock import ClockService, Limits
+from dibs.service.clock import ClockLimits, ClockService
 from dibs.service.sweep import SweepService
 from dibs.service.transitions import TransitionService
 from dibs.store import schema
@@ -52,7 +52,7 @@ class Shop:
         self.service = TransitionService(self.presses)
         guard = Guard(self.background)
         self.clock = ClockService(
-            guard, Limits(tolerance=TOLERANCE), wall=clocks.wall, monotonic=clocks.monotonic
+            guard, ClockLimits(tolerance=TOLERANCE), wall=clocks.wall, monotonic=clocks.monotonic
         )
         self.sweep = SweepService(guard, clock=self.clock)
         self.begun = now()

@@ -16,13 +16,13 @@ from dibs.domain.brakes import Brake
 from dibs.domain.clock import AGREED_SECONDS
 from dibs.domain.task import Task
 from dibs.service.brakes import BrakeService
-from dibs.service.clock import ClockService, Limits, Look
+from dibs.service.clock import ClockLimits, ClockService, Look
 from dibs.service.sweep import SweepService
 from dibs.service.transitions import TransitionService
 from dibs.store.engine import BACKGROUND, PRESS, make_engine
 from dibs.store.guard import Guard
 
-LIMITS = Limits(tolerance=5, outage=300, grace=600)
+LIMITS = ClockLimits(tolerance=5, outage=300, grace=600)
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def desk(database_url: str, clocks: Clocks) -> Iterator[Desk]:
 class Bot:
     """One process: its sweep, and whether it reaches Slack."""
 
-    def __init__(self, url: str, clocks: Clocks, limits: Limits = LIMITS) -> None:
+    def __init__(self, url: str, clocks: Clocks, limits: ClockLimits = LIMITS) -> None:
         self.slack_answers = True
         self.engine = make_engine(url, BACKGROUND, pool_size=4)
         self.clock = ClockService(

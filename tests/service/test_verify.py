@@ -15,7 +15,7 @@ from tests.support.store import AMAL, BILAL, SUE, Desk
 from dibs.domain.task import ActionStatus, Task
 from dibs.service.sweep import SweepService
 from dibs.service.transitions import TransitionService
-from dibs.service.verify import Fault, Intact, SavedHeadsUnreadable, Scope, VerifyService
+from dibs.service.verify import Intact, Misfit, SavedHeadsUnreadable, Scope, VerifyService
 from dibs.store.chain import ERASED, stored_event_hash
 from dibs.store.guard import Guard
 
@@ -78,13 +78,13 @@ def verified(
     engine: sa.Engine,
     saved: Iterable[str] = (),
     save: Callable[[str], object] = str,
-) -> Intact | Fault:
+) -> Intact | Misfit:
     return VerifyService(engine).verify(Scope(), saved=saved, save=save)
 
 
-def found(engine: sa.Engine, *words: str) -> Fault:
+def found(engine: sa.Engine, *words: str) -> Misfit:
     fault = verified(engine)
-    assert isinstance(fault, Fault), fault
+    assert isinstance(fault, Misfit), fault
     assert all(word in f"{fault.where} {fault.what}" for word in words), fault
     return fault
 
@@ -131,7 +131,7 @@ def test_each_column_of_an_event(desk: Desk, engine: sa.Engine, storied: Task, k
             value = "'renew_rejected'"  # noqa: PLW2901 - a refusal must stay one
         with altered(desk, "event", column, value, event_id):
             fault = verified(engine)
-        assert isinstance(fault, Fault), column
+        assert isinstance(fault, Misfit), column
         if column == "task_id":
             # It is missed where it was, or does not fit where it is now, whichever comes first.
             assert fault.where in ("SUP-2", "SUP-3")
@@ -370,10 +370,10 @@ def test_heads_that_were_saved_stand_however_much_is_added(
     desk.execute("UPDATE dibs.task SET head = :h WHERE id = :id", h=previous, id=first.id)
     assert isinstance(verified(engine), Intact)
     fault = verified(engine, saved=kept)
-    assert isinstance(fault, Fault)
+    assert isinstance(fault, Misfit)
     assert (fault.where, fault.what) == ("SUP-1", "the head that was saved no longer stands in its chain")
     gone = verified(engine, saved=["1000000 SUP-9 1 -\n"])
-    assert isinstance(gone, Fault)
+    assert isinstance(gone, Misfit)
     assert "it is gone" in gone.what
 
 
@@ -392,14 +392,14 @@ def test_a_task_that_was_taken_back_or_away_is_found_by_the_heads_that_were_kept
         desk.execute(statement, t=second.id)
     desk.execute("DELETE FROM dibs.task WHERE id = :t", t=second.id)
     assert isinstance(verified(engine), Intact)
-    assert verified(engine, saved=kept) == Fault("SUP-2", None, "a head was saved for it, and it is gone")
+    assert verified(engine, saved=kept) == Misfit("SUP-2", None, "a head was saved for it, and it is gone")
     desk.execute("DELETE FROM dibs.event WHERE kind = 'claimed'")
     desk.execute(
         "UPDATE dibs.task t SET version = 1, state = 'queued', owner_id = NULL, lease_until = NULL, "
         "head = (SELECT e.hash FROM dibs.event e WHERE e.task_id = t.id)"
     )
     assert isinstance(verified(engine), Intact)
-    assert verified(engine, saved=kept) == Fault(
+    assert verified(engine, saved=kept) == Misfit(
         "SUP-1", None, "the head that was saved no longer stands in its chain"
     )
 

@@ -1,4 +1,4 @@
-"""What supervisors may set for their queue: read from what was typed, with every fault named."""
+"""What supervisors may set for their queue: read from what was typed, with every mistake named."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_DIGITS = 9
 _AN_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
-class Fault(StrEnum):
+class Mistake(StrEnum):
     """What is wrong with a value. The name begins with the setting that it is about."""
 
     NAME_MISSING = "name_missing"
@@ -111,41 +111,41 @@ class Change:
     new: Any
 
 
-def read(written: Written, known_as: Mapping[str, str]) -> QueueSettings | frozenset[Fault]:
+def read(written: Written, known_as: Mapping[str, str]) -> QueueSettings | frozenset[Mistake]:
     """The settings, or everything that is wrong with what was written.
 
     `known_as` gives the value of each usual reason by the words that stand for it on screens.
     """
-    faults: set[Fault] = set()
+    mistakes: set[Mistake] = set()
     name = clean(written.name)
     if name is None:
-        faults.add(Fault.NAME_MISSING)
+        mistakes.add(Mistake.NAME_MISSING)
     elif len(name) > LONGEST_NAME:
-        faults.add(Fault.NAME_LONG)
+        mistakes.add(Mistake.NAME_LONG)
     if written.eligible_group is not None and not _AN_ID.fullmatch(written.eligible_group):
-        faults.add(Fault.GROUP_FORM)
+        mistakes.add(Mistake.GROUP_FORM)
     if not written.supervisors:
-        faults.add(Fault.SUPERVISORS_MISSING)
+        mistakes.add(Mistake.SUPERVISORS_MISSING)
 
-    def number(text: str | None, most: int, fault: Fault, *, optional: bool = False) -> int | None:
+    def number(text: str | None, most: int, mistake: Mistake, *, optional: bool = False) -> int | None:
         if optional and clean(text) is None:
             return None
         found = whole_number(text)
         if found is None or not 1 <= found <= most:
-            faults.add(fault)
+            mistakes.add(mistake)
             return None
         return found
 
-    lease = number(written.lease_minutes, LONGEST_LEASE_MINUTES, Fault.LEASE_RANGE)
-    limit = number(written.spike_limit, MOST_SPIKE_LIMIT, Fault.SPIKE_LIMIT_RANGE)
-    minutes = number(written.spike_minutes, MOST_SPIKE_MINUTES, Fault.SPIKE_MINUTES_RANGE)
-    share = number(written.spike_share, 100, Fault.SPIKE_SHARE_RANGE, optional=True)
-    hold = number(written.longest_hold_minutes, LONGEST_HOLD_MINUTES, Fault.HOLD_RANGE, optional=True)
+    lease = number(written.lease_minutes, LONGEST_LEASE_MINUTES, Mistake.LEASE_RANGE)
+    limit = number(written.spike_limit, MOST_SPIKE_LIMIT, Mistake.SPIKE_LIMIT_RANGE)
+    minutes = number(written.spike_minutes, MOST_SPIKE_MINUTES, Mistake.SPIKE_MINUTES_RANGE)
+    share = number(written.spike_share, 100, Mistake.SPIKE_SHARE_RANGE, optional=True)
+    hold = number(written.longest_hold_minutes, LONGEST_HOLD_MINUTES, Mistake.HOLD_RANGE, optional=True)
     if lease is not None and hold is not None and hold <= lease:
-        faults.add(Fault.HOLD_NOT_LONGER)
-    reasons = _reasons(written.reasons, known_as, faults)
-    if faults or name is None or lease is None or limit is None or minutes is None:
-        return frozenset(faults)
+        mistakes.add(Mistake.HOLD_NOT_LONGER)
+    reasons = _reasons(written.reasons, known_as, mistakes)
+    if mistakes or name is None or lease is None or limit is None or minutes is None:
+        return frozenset(mistakes)
     return QueueSettings(
         name=name,
         lease_seconds=lease * 60,
@@ -178,17 +178,19 @@ def whole_number(written: str | None) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else None
 
 
-def _reasons(written: str | None, known_as: Mapping[str, str], faults: set[Fault]) -> tuple[str, ...] | None:
+def _reasons(
+    written: str | None, known_as: Mapping[str, str], mistakes: set[Mistake]
+) -> tuple[str, ...] | None:
     """A queue's own list, one reason a line; None for the usual one."""
     usual = {words.casefold(): value for words, value in known_as.items()}
     usual |= {value.casefold(): value for value in USUAL_REASONS}
     lines = [" ".join(line.split()) for line in (clean(written) or "").splitlines()]
     found = [usual.get(line.casefold(), line) for line in lines if line]
     if len(found) > MOST_REASONS:
-        faults.add(Fault.REASONS_TOO_MANY)
+        mistakes.add(Mistake.REASONS_TOO_MANY)
     if len({reason.casefold() for reason in found}) < len(found):
-        faults.add(Fault.REASONS_TWICE)
+        mistakes.add(Mistake.REASONS_TWICE)
     if any(len(reason.encode("utf-16-le")) // 2 > LONGEST_REASON for reason in found):
         # Counted as Slack counts: an emoji is two.
-        faults.add(Fault.REASONS_LONG)
+        mistakes.add(Mistake.REASONS_LONG)
     return None if not found or tuple(found) == USUAL_REASONS else tuple(found)

@@ -49,7 +49,7 @@ def running_on() -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ClockLimits:
     """How far clocks may differ, how long an outage is, and what grace follows it. In seconds."""
 
     tolerance: float = 5.0
@@ -76,14 +76,14 @@ class ClockService:
     def __init__(
         self,
         guard: Guard,
-        limits: Limits | None = None,
+        limits: ClockLimits | None = None,
         *,
         slack_answers: Callable[[], bool] = lambda: True,
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = running_on,
     ) -> None:
         self._guard = guard
-        self._limits = limits or Limits()
+        self._limits = limits or ClockLimits()
         self._slack_answers = slack_answers
         self._wall = wall
         self._monotonic = monotonic

@@ -20,7 +20,7 @@ _NO_HEAD = "-"
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class Misfit:
     """The first record that does not fit: what it is of, its id where it has one, and what is wrong."""
 
     where: str
@@ -64,7 +64,7 @@ class VerifyService:
         *,
         saved: Iterable[str] = (),
         save: Callable[[str], object] = lambda _line: None,
-    ) -> Intact | Fault:
+    ) -> Intact | Misfit:
         """Walk the chains of `scope`.
 
         `saved` are lines as `save` was given them once: each head in it must still stand in the chain of its
@@ -76,7 +76,7 @@ class VerifyService:
             with verify.snapshot(self._engine) as connection:
                 self._walk(connection, scope, walk)
         except _Found as found:
-            return found.fault
+            return found.misfit
         return walk.intact()
 
     @staticmethod
@@ -92,7 +92,7 @@ class VerifyService:
                     walk.of_queue(row)
         with verify.stream(connection, verify.STRAYS, values) as rows:
             for row in rows:
-                raise _Found(Fault(row["task"], None, f"no event tells of its {row['what']} {row['id']}"))
+                raise _Found(Misfit(row["task"], None, f"no event tells of its {row['what']} {row['id']}"))
 
     def queues(self, key: str | None) -> list[tuple[int, str]]:
         """The ids and keys of the queues with this key, or of all."""
@@ -112,9 +112,9 @@ class VerifyService:
 
 
 class _Found(Exception):
-    def __init__(self, fault: Fault) -> None:
-        super().__init__(fault.what)
-        self.fault = fault
+    def __init__(self, misfit: Misfit) -> None:
+        super().__init__(misfit.what)
+        self.misfit = misfit
 
 
 class _Walk:
@@ -135,9 +135,9 @@ class _Walk:
         row = None
         for row in rows:
             if row["id"] is None:
-                raise _Found(Fault(row["task"], None, "it has no events at all"))
+                raise _Found(Misfit(row["task"], None, "it has no events at all"))
             if what := chain.add(row):
-                raise _Found(Fault(row["task"], row["id"], f"{row['kind']}: {what}"))
+                raise _Found(Misfit(row["task"], row["id"], f"{row['kind']}: {what}"))
             still_there = still_there or chain.head == kept
             self._events += 1
             self._cards += row["has_card"]
@@ -145,9 +145,9 @@ class _Walk:
             return
         if row["head"] != chain.head or (chain.begun and row["version"] != chain.version):
             what = "the task names another event as its newest than the last that is there"
-            raise _Found(Fault(row["task"], row["id"], what))
+            raise _Found(Misfit(row["task"], row["id"], what))
         if not still_there:
-            raise _Found(Fault(row["task"], None, "the head that was saved no longer stands in its chain"))
+            raise _Found(Misfit(row["task"], None, "the head that was saved no longer stands in its chain"))
         self._tasks += 1
         self._before += chain.before
         line = f"{task_id} {row['task']} {row['version']} {chain.head.hex() if chain.head else _NO_HEAD}\n"
@@ -159,13 +159,13 @@ class _Walk:
         if row["hash"] is None:
             self._before += 1
         elif not (row["hash_fits"] and row["starts"]):
-            raise _Found(Fault(row["queue"], row["id"], f"{row['kind']}: {_ALTERED}"))
+            raise _Found(Misfit(row["queue"], row["id"], f"{row['kind']}: {_ALTERED}"))
         self._events += 1
 
     def end(self) -> None:
         """See that no task is left that the saved heads name."""
         if self._awaited is not None:
-            raise _Found(Fault(self._awaited.task, None, "a head was saved for it, and it is gone"))
+            raise _Found(Misfit(self._awaited.task, None, "a head was saved for it, and it is gone"))
 
     def intact(self) -> Intact:
         """What is told once everything fits."""
@@ -199,14 +199,14 @@ class _Chain:
         if row["hash"] is None and not self.begun:
             self.before += 1
             return None
-        if what := self._fault(row):
+        if what := self._misfit(row):
             return what
         self.begun = True
         if row["succeeded"]:
             self.head, self.version = row["hash"], row["version_after"]
         return None
 
-    def _fault(self, row: sa.RowMapping) -> str | None:
+    def _misfit(self, row: sa.RowMapping) -> str | None:
         checks = (
             (row["hash"] is not None, "it has no hash, and the event before it has one"),
             (row["queue_fits"], "it is said to be of another queue than its task"),

@@ -9,7 +9,7 @@ from dibs.deadline import Deadline
 from dibs.domain.errors import LookUpFailed
 from dibs.domain.outcomes import Refusal
 from dibs.domain.queue import DEFAULT_SPIKE_LIMIT, DEFAULT_SPIKE_MINUTES, NewQueue, Queue
-from dibs.domain.settings import Fault, QueueSettings, UserGroup, Written, read, read_key
+from dibs.domain.settings import Mistake, QueueSettings, UserGroup, Written, read, read_key
 from dibs.domain.task import Standing
 from dibs.slack import payloads, replies, text
 from dibs.slack.front import Front
@@ -81,7 +81,7 @@ def _make(front: Front, form: Submission) -> Errors:
     wanted, errors = _read(front, form, alone=(origin.user_id,), stored=None)
     key = read_key(form.text(Field.KEY))
     if key is None:
-        where, words = form_of_settings.fault(Fault.KEY_FORM)
+        where, words = form_of_settings.mistake(Mistake.KEY_FORM)
         errors |= at(form, where, words)
     if errors or wanted is None or key is None or origin.channel_id is None:
         return errors or anywhere(form, replies.UNREADABLE_FORM)
@@ -202,19 +202,19 @@ def _read(
     )
     found = read(written, KNOWN_REASONS)
     errors: Errors = {}
-    for fault in sorted(found) if isinstance(found, frozenset) else ():
-        where, words = form_of_settings.fault(fault)
+    for mistake in sorted(found) if isinstance(found, frozenset) else ():
+        where, words = form_of_settings.mistake(mistake)
         errors |= at(form, where, words)
     for field, said_there in (
-        (Field.ALERT_CHANNEL, _channel_fault(front, form, written.alert_channel, stored)),
-        (Field.SUPERVISORS, _people_fault(front, form, written.supervisors, stored)),
+        (Field.ALERT_CHANNEL, _channel_mistake(front, form, written.alert_channel, stored)),
+        (Field.SUPERVISORS, _people_mistake(front, form, written.supervisors, stored)),
     ):
         if said_there and field not in errors:
             errors |= at(form, field, f"{said_there} {form_of_settings.NOT_SAVED}")
     return (found if isinstance(found, QueueSettings) else None), errors
 
 
-def _channel_fault(front: Front, form: Submission, channel: str | None, stored: Queue | None) -> str | None:
+def _channel_mistake(front: Front, form: Submission, channel: str | None, stored: Queue | None) -> str | None:
     """Why Dibs cannot send alerts to a channel."""
     if channel is None or not channel.startswith(_CHANNELS):
         return channel and "Choose a channel, or leave it empty for direct messages to the supervisors."
@@ -228,7 +228,7 @@ def _channel_fault(front: Front, form: Submission, channel: str | None, stored: 
     return _NO_ACCESS.get(access)
 
 
-def _people_fault(
+def _people_mistake(
     front: Front, form: Submission, supervisors: tuple[str, ...], stored: Queue | None
 ) -> str | None:
     """Why somebody who was chosen cannot be a supervisor. Who could not be looked up is believed."""

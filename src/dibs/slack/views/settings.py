@@ -20,7 +20,7 @@ from dibs.domain.settings import (
     MOST_REASONS,
     MOST_SPIKE_LIMIT,
     MOST_SPIKE_MINUTES,
-    Fault,
+    Mistake,
     UserGroup,
     in_minutes,
 )
@@ -48,33 +48,33 @@ EVERYBODY = "everybody"
 
 NOT_SAVED = "Nothing changed yet."
 
-AT_INPUT: dict[Fault, tuple[Field, str]] = {
-    Fault.NAME_MISSING: (Field.NAME, "Give the queue a name."),
-    Fault.NAME_LONG: (Field.NAME, f"Use at most {LONGEST_NAME} characters."),
-    Fault.KEY_FORM: (Field.KEY, "Use 2 to 10 letters and digits, a letter first, such as SUP."),
-    Fault.LEASE_RANGE: (Field.LEASE_MINUTES, f"Use a whole number from 1 to {LONGEST_LEASE_MINUTES}."),
-    Fault.GROUP_FORM: (Field.ELIGIBLE_GROUP, "Choose a group from the list."),
-    Fault.SUPERVISORS_MISSING: (Field.SUPERVISORS, "A queue needs at least one supervisor. Choose one."),
-    Fault.SPIKE_LIMIT_RANGE: (Field.SPIKE_LIMIT, f"Use a whole number from 1 to {MOST_SPIKE_LIMIT}."),
-    Fault.SPIKE_MINUTES_RANGE: (Field.SPIKE_MINUTES, f"Use a whole number from 1 to {MOST_SPIKE_MINUTES}."),
-    Fault.SPIKE_SHARE_RANGE: (Field.SPIKE_SHARE, "Use a whole number from 1 to 100, or leave it empty."),
-    Fault.HOLD_RANGE: (
+AT_INPUT: dict[Mistake, tuple[Field, str]] = {
+    Mistake.NAME_MISSING: (Field.NAME, "Give the queue a name."),
+    Mistake.NAME_LONG: (Field.NAME, f"Use at most {LONGEST_NAME} characters."),
+    Mistake.KEY_FORM: (Field.KEY, "Use 2 to 10 letters and digits, a letter first, such as SUP."),
+    Mistake.LEASE_RANGE: (Field.LEASE_MINUTES, f"Use a whole number from 1 to {LONGEST_LEASE_MINUTES}."),
+    Mistake.GROUP_FORM: (Field.ELIGIBLE_GROUP, "Choose a group from the list."),
+    Mistake.SUPERVISORS_MISSING: (Field.SUPERVISORS, "A queue needs at least one supervisor. Choose one."),
+    Mistake.SPIKE_LIMIT_RANGE: (Field.SPIKE_LIMIT, f"Use a whole number from 1 to {MOST_SPIKE_LIMIT}."),
+    Mistake.SPIKE_MINUTES_RANGE: (Field.SPIKE_MINUTES, f"Use a whole number from 1 to {MOST_SPIKE_MINUTES}."),
+    Mistake.SPIKE_SHARE_RANGE: (Field.SPIKE_SHARE, "Use a whole number from 1 to 100, or leave it empty."),
+    Mistake.HOLD_RANGE: (
         Field.LONGEST_HOLD_MINUTES,
         f"Use a whole number up to {LONGEST_HOLD_MINUTES}, or leave it empty.",
     ),
-    Fault.HOLD_NOT_LONGER: (Field.LONGEST_HOLD_MINUTES, "Use more minutes than the lease has."),
-    Fault.REASONS_TOO_MANY: (Field.REASONS, f"Use at most {MOST_REASONS} reasons."),
-    Fault.REASONS_TWICE: (Field.REASONS, "A reason stands here twice. Take one of them out."),
-    Fault.REASONS_LONG: (Field.REASONS, f"Use at most {LONGEST_REASON} characters for each reason."),
+    Mistake.HOLD_NOT_LONGER: (Field.LONGEST_HOLD_MINUTES, "Use more minutes than the lease has."),
+    Mistake.REASONS_TOO_MANY: (Field.REASONS, f"Use at most {MOST_REASONS} reasons."),
+    Mistake.REASONS_TWICE: (Field.REASONS, "A reason stands here twice. Take one of them out."),
+    Mistake.REASONS_LONG: (Field.REASONS, f"Use at most {LONGEST_REASON} characters for each reason."),
 }
-"""The input at which each fault is told, and what a person is told there."""
+"""The input at which each mistake is told, and what a person is told there."""
 
 KNOWN_REASONS: Mapping[str, str] = {words.REASON[reason]: reason for reason in words.REASON}
 """The value of each usual reason, by its words."""
 
 
-def fault(which: Fault) -> tuple[Field, str]:
-    """The input that a fault is told at, and the words."""
+def mistake(which: Mistake) -> tuple[Field, str]:
+    """The input that a mistake is told at, and the words."""
     at, said = AT_INPUT[which]
     return at, f"{said} {NOT_SAVED}"
 
