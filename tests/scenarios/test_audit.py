@@ -344,6 +344,18 @@ def test_a_supervisor_gets_the_whole_selection_as_a_file(handed_back: Office, bu
     assert released["comment"] == "The bank is closed"
 
 
+def test_a_file_about_a_person_names_them_and_shows_the_time_in_the_readers_zone(handed_back: Office) -> None:
+    office, amal = handed_back, handed_back.id("Amal")
+    page = audit(office, "Sue", f"<@{amal}> 2026-01-01T12:30Z")
+    office.slack.press(office.id("Sue"), office.channel.id, page["ts"], "audit_jsonl")
+    office.wait(lambda: office.slack.files(office.id("Sue")))
+    [message] = [one for one in office.slack.direct_messages(office.id("Sue")) if one.get("files")]
+    assert f"The records of <@{amal}> since <!date^1767270600^" in message["text"]
+    assert "2026-01-01 12:30 UTC>" in message["text"]
+    [file] = office.slack.files(office.id("Sue"))
+    assert file.title == f"Audit of {amal} since 2026-01-01 12:30 UTC"
+
+
 def test_where_nothing_was_recorded_no_file_is_promised(office: Office) -> None:
     message = audit(office, "Sue", "<@U0NOBODY>")
     assert "Nothing was recorded." in message["text"]

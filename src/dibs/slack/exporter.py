@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dibs.deadline import Deadline
-from dibs.domain.audit import Selection
+from dibs.domain.audit import Selection, Topic
 from dibs.domain.errors import StoreError
 from dibs.service.export import ExportService, Form, Unfinished
+from dibs.slack import text
 from dibs.slack.calls import Answered
 from dibs.slack.files import FileSender
 from dibs.slack.outgoing import Outgoing
@@ -85,13 +86,13 @@ class Exporter:
             except StoreError as error:
                 _log.warning("an export was not made: %s", error)
                 return NOT_MADE
-            since = f" since {selection.since:%Y-%m-%d %H:%M} UTC" if selection.since else ""
+            since = f" since {text.plain_moment(selection.since)}" if selection.since else ""
             sent = self._files.send_file(
                 origin.user_id,
                 path,
                 filename=f"audit-{name}-{datetime.now(UTC):%Y-%m-%d-%H%M}.{form}",
                 title=f"Audit of {name}{since}",
-                comment=f"The records of *{name}*{since} that you asked for: {number} events, oldest first, "
+                comment=f"{_records(selection, name)} that you asked for: {number} events, oldest first, "
                 "with times in UTC.",
                 deadline=Deadline.after(_SEND_SECONDS),
             )
@@ -100,3 +101,9 @@ class Exporter:
         if sent.answered is Answered.UNKNOWN:
             return NOT_KNOWN
         return (NOT_TAKEN if sent.lasting else NOT_SENT).format(why=sent.why)
+
+
+def _records(selection: Selection, name: str) -> str:
+    of = text.mention(str(selection.subject)) if selection.topic is Topic.PERSON else f"*{name}*"
+    since = f" since {text.moment(selection.since)}" if selection.since else ""
+    return f"The records of {of}{since}"
