@@ -74,9 +74,9 @@ def lease_picture(review: LeaseReview) -> bytes:
     """
     with _one_at_a_time:
         import matplotlib as mpl  # noqa: PLC0415 - takes a second, and only a report needs it
-        from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
-        from matplotlib.figure import Figure  # noqa: PLC0415
-        from matplotlib.layout_engine import ConstrainedLayoutEngine  # noqa: PLC0415
+        from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - likewise
+        from matplotlib.figure import Figure  # noqa: PLC0415 - likewise
+        from matplotlib.layout_engine import ConstrainedLayoutEngine  # noqa: PLC0415 - likewise
 
         with mpl.rc_context(_STYLE):
             layout = ConstrainedLayoutEngine(h_pad=0.14)

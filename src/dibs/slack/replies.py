@@ -290,7 +290,7 @@ def _stays(outcome: Outcome) -> str:
 def _resume(outcome: Outcome) -> str:
     """How releases are let go on, and who may."""
     key = f" {outcome.task.queue_key}" if outcome.task else ""
-    who = ", ".join(text.mention(person) for person in outcome.who_resumes[:MOST_PEOPLE])
+    who = text.people(outcome.who_resumes, MOST_PEOPLE)
     return f"`/queue resume{key}`{f': {who}' if who else ''}"
 
 

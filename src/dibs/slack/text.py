@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 ELLIPSIS = "…"
@@ -91,6 +91,12 @@ def quoted(text: str, limit: int) -> str:
 def mention(user_id: str | None) -> str:
     """The person, as a mention; the sweep where there is none."""
     return f"<@{user_id}>" if user_id else "the sweep"
+
+
+def people(user_ids: Sequence[str], most: int = 10) -> str:
+    """Several people as mentions; where there are more than `most`, with an ellipsis for the others."""
+    more = f" {ELLIPSIS}" if len(user_ids) > most else ""
+    return ", ".join(mention(user) for user in user_ids[:most]) + more
 
 
 def group(group_id: str) -> str:

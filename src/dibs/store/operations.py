@@ -7,6 +7,7 @@ Every operation is one statement with this shape, built from the table in `dibs.
     seen     the locked row with the database's clock, read after the wait for the lock
     ruled    the same with what the queue allows, read after every wait
     judged   the first condition that does not hold, or nothing
+    sealed   the same with how its event reads, and the hash that binds it to the event before it
     changed  the UPDATE of the task, if nothing stands in the way
     logged   the event, or the refusal's event
     carded   the version that the task's card should show

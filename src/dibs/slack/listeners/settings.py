@@ -160,10 +160,9 @@ def _refused(front: Front, form: Submission, queue: Queue, why: Refusal) -> str:
 
 
 def _not_yours(queue: Queue, supervisors: tuple[str, ...]) -> str:
-    known = ", ".join(text.mention(user) for user in supervisors[:10])
     return (
         f"Only supervisors of *{queue.key}* may change its settings, and you are not one. "
-        f"{replies.NOTHING_CHANGED} Ask one of them: {known}."
+        f"{replies.NOTHING_CHANGED} Ask one of them: {text.people(supervisors)}."
     )
 
 

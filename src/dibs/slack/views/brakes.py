@@ -84,5 +84,5 @@ def recorded(event: Event) -> str:
 def _refused(key: str, what: str, supervisors: tuple[str, ...], *, replayed: bool) -> str:
     if replayed:
         return f"This was answered before. Only supervisors of *{key}* may {what} it."
-    who = ", ".join(text.mention(person) for person in supervisors) or "nobody yet"
+    who = text.people(supervisors) or "nobody yet"
     return f"Only supervisors of *{key}* may {what} it: {who}. Nothing changed."

