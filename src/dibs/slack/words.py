@@ -38,6 +38,15 @@ EXTERNAL_ANSWER = {
     ExternalAnswer.NOT_COMPLETED: "It was not completed",
     ExternalAnswer.UNKNOWN: "I don't know",
 }
+"""As the person says it who is asked."""
+
+EXTERNAL_ANSWERED = {
+    ExternalAnswer.NONE: "none",
+    ExternalAnswer.COMPLETED: "completed",
+    ExternalAnswer.NOT_COMPLETED: "not completed",
+    ExternalAnswer.UNKNOWN: "unknown",
+}
+"""As others read it later."""
 
 EVENT = {
     EventKind.CREATED: "added",

@@ -62,7 +62,7 @@ def told(event: Event, *, of: str | None = None, quote: int = QUOTE) -> str:
     if event.kind in (EventKind.RELEASED, EventKind.FORCE_RELEASED) and details.get("reason"):
         line += f"\nReason: {words.reason(str(details['reason']))}"
         if answer := details.get("external_action"):
-            line += f"\nExternal action: {words.EXTERNAL_ANSWER[ExternalAnswer(answer)]}"
+            line += f"\nExternal action: {words.EXTERNAL_ANSWERED[ExternalAnswer(answer)]}"
     line += "".join(f"\n{_outside(action)}" for action in event.actions[:MOST_ACTIONS])
     if len(event.actions) > MOST_ACTIONS:
         line += f"\nand {len(event.actions) - MOST_ACTIONS} more"
