@@ -52,6 +52,11 @@ def test_a_release_that_cannot_be_recorded_pauses_until_a_supervisor_resumes(off
     assert "tasks can be handed back again; a trial write has worked" in said
     assert "Nothing was paused in *SUP*" in office.type("Sue", "resume")
     assert office.count("release_card") == 0
+    record = office.type("Sue", "queue", "/audit")
+    assert "let the queue go on" in record
+    assert "Releases were paused since <!date^" in record
+    assert 'because the database refused: new row for relation "release_card"' in record
+    assert NOTE not in record
     assert office.submit("Dana", GIVEN).closed
     assert office.count("release_card") == 1
 

@@ -45,18 +45,22 @@ TRIP = sa.text(
 RESUME = sa.text(
     f"""
 WITH member AS MATERIALIZED ({THE_SUPERVISOR}
-), resumed AS (
-    UPDATE dibs.breaker b SET releases_paused_since = NULL, releases_paused_why = NULL
+), pause AS MATERIALIZED (
+    SELECT b.queue_id, b.releases_paused_since AS since, b.releases_paused_why AS why FROM dibs.breaker b
     WHERE b.queue_id = :queue_id AND b.releases_paused_since IS NOT NULL AND b.release_trip = :trip
       AND EXISTS (SELECT FROM member)
-    RETURNING b.queue_id, clock_timestamp() AS clock
+    FOR UPDATE
+), resumed AS (
+    UPDATE dibs.breaker b SET releases_paused_since = NULL, releases_paused_why = NULL
+    FROM pause p WHERE b.queue_id = p.queue_id
+    RETURNING b.queue_id, clock_timestamp() AS clock, p.since, p.why
 ), {
         log_queue(
             "logged",
             "resumed",
             QueueEvent.RESUMED,
             op_id="CAST(:op_id AS text)",
-            detail="jsonb_build_object('releases', true)",
+            detail="jsonb_build_object('releases', true, 'since', x.since, 'why', x.why)",
         ).strip()
     }, alerts AS MATERIALIZED (
     SELECT o.id, x.clock FROM dibs.outbox o JOIN resumed x ON x.queue_id = o.queue_id
@@ -75,7 +79,11 @@ SELECT queue_id FROM resumed"""
     sa.bindparam("actor", type_=_TEXT),
     sa.bindparam("op_id", type_=_TEXT),
 )
-"""End the pause of this trip, as a supervisor; no row where that was done already."""
+"""End the pause of this trip, as a supervisor; no row where that was done already.
+
+The record says here since when releases were paused and why: when they paused, it may have been the record
+that the database refused.
+"""
 
 # The steps of a trial, in a transaction that is rolled back: a release of a task of the queue as it is
 # always written, so that whatever stands in the way of the next one stands in the way of this one.

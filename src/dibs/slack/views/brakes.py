@@ -72,7 +72,13 @@ def recorded(event: Event) -> str:
             return f"{detail['count']} leases would have ended, and {figures}."
         case QueueEvent.RESUMED:
             lifted = [_LIFTED[brake] for brake in Brake if detail.get(brake)]
-            return " ".join(f"{words[0].upper()}{words[1:]}." for words in lifted)
+            said = " ".join(f"{words[0].upper()}{words[1:]}." for words in lifted)
+            if since := detail.get("since"):
+                when, why = datetime.fromisoformat(str(since)), text.one_line(str(detail.get("why")), 300)
+                said += (
+                    f" Releases were paused since {text.moment(when)}, because the database refused: {why}"
+                )
+            return said
         case QueueEvent.GRACED if "until" in detail:
             minutes = round(float(detail.get("silent_seconds", 0)) / 60)
             until = text.moment(datetime.fromisoformat(str(detail["until"])))
