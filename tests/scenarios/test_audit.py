@@ -93,7 +93,7 @@ def test_a_task_is_shown_newest_first_with_its_release_card_whole_and_refused_at
         "Another reason",
         "The bank is closed",
         "Call them on Monday",
-        "I don't know",
+        "External action: unknown",
         "in progress; version 3 became 4",
         "which changed nothing: somebody else had it",
         " UTC>",
