@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
+from slack_bolt import App
 
 from dibs.config import ConfigError, Settings
 from dibs.deadline import Deadline
@@ -35,7 +37,7 @@ from dibs.slack.calls import SlackUnusable
 from dibs.slack.exporter import Exporter
 from dibs.slack.files import FileSender
 from dibs.slack.front import Front
-from dibs.slack.http import SlackHttp
+from dibs.slack.http import Readiness, SlackHttp
 from dibs.slack.notices import SlackNotices
 from dibs.slack.outgoing import Outgoing
 from dibs.slack.reporter import Reporter
@@ -196,24 +198,10 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
             threads=settings.threads,
             telemetry=metrics,
         )
-    try:
-        http = SlackHttp(
-            None if socket else app,
-            lambda: _readiness(background_guard, scheduler, clock, socket),
-            host=settings.host,
-            port=settings.port,
-            threads=settings.threads,
-            scrape=metrics.scrape if settings.metrics_port is None else None,
-            telemetry=metrics,
-        )
-    except (OSError, ValueError) as error:
-        raise ConfigError(
-            f"Dibs cannot listen on {settings.host} port {settings.port}: {error}. "
-            "Set HOST and PORT to an address and a port that are free."
-        ) from error
+    readiness = partial(_readiness, background_guard, scheduler, clock, socket)
     return Bot(
+        http=_listen(None if socket else app, readiness, metrics, settings),
         metrics=_own_port(metrics, settings),
-        http=http,
         socket=socket,
         scheduler=scheduler,
         outgoing=outgoing,
@@ -260,6 +248,24 @@ def _introduce(web: SlackWeb, settings: Settings) -> Mapping[str, Any]:
         raise ConfigError(
             f"Slack at {settings.slack_api_url} did not accept the bot: {error}. "
             "Check SLACK_BOT_TOKEN, SLACK_API_URL and the network."
+        ) from error
+
+
+def _listen(app: App | None, readiness: Readiness, metrics: Metrics, settings: Settings) -> SlackHttp:
+    try:
+        return SlackHttp(
+            app,
+            readiness,
+            host=settings.host,
+            port=settings.port,
+            threads=settings.threads,
+            scrape=metrics.scrape if settings.metrics_port is None else None,
+            telemetry=metrics,
+        )
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"Dibs cannot listen on {settings.host} port {settings.port}: {error}. "
+            "Set HOST and PORT to an address and a port that are free."
         ) from error
 
 
