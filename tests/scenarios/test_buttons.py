@@ -4,85 +4,46 @@ from __future__ import annotations
 
 import pytest
 from tests.support.bot import Office
+from tests.support.ways import at_version, claimed, started, with_open_action
 
 CLAIMED = ["start", "renew", "release", "note", "history"]
 STARTED = ["done", "renew", "release", "note", "record_action", "history"]
-
-
-def version_shown(office: Office, card: str, version: int) -> None:
-    """Wait until the card's buttons carry this version."""
-    office.wait(
-        lambda: f'"version":{version}' in str(office.card(card)["blocks"]),
-        lambda: f"not yet {version}: {office.card(card)['blocks']}",
-    )
-
-
-def claimed(office: Office, by: str = "Amal") -> str:
-    card = office.add_task()
-    office.press(by, card, "claim")
-    version_shown(office, card, 2)
-    return card
-
-
-def started(office: Office, by: str = "Amal") -> str:
-    card = claimed(office, by)
-    office.press(by, card, "start")
-    version_shown(office, card, 3)
-    return card
-
-
-def flagged(office: Office) -> str:
-    """A task whose lease ended on started work, at version 4."""
-    card = started(office)
-    office.end_lease()
-    office.sweep()
-    version_shown(office, card, 4)
-    return card
-
-
-def with_open_action(office: Office) -> str:
-    """A started task with an external action in progress, at version 4."""
-    card = started(office)
-    office.press("Amal", card, "record_action")
-    assert office.submit("Amal", {"description": "refund 20 EUR for order 1001"}).closed
-    version_shown(office, card, 4)
-    return card
 
 
 def test_the_buttons_are_those_that_the_state_allows(office: Office) -> None:
     card = office.add_task()
     assert office.buttons(card) == ["claim", "history"]
     office.press("Amal", card, "claim")
-    version_shown(office, card, 2)
+    at_version(office, card, 2)
     assert office.buttons(card) == CLAIMED
     office.press("Amal", card, "start")
-    version_shown(office, card, 3)
+    at_version(office, card, 3)
     assert office.buttons(card) == STARTED
     office.press("Amal", card, "record_action")
     assert office.submit("Amal", {"description": "refund"}).closed
-    version_shown(office, card, 4)
+    at_version(office, card, 4)
     assert office.buttons(card) == [*STARTED[:-1], "resolve_action", "history"]
     office.end_lease()
     office.sweep()
-    version_shown(office, card, 5)
+    at_version(office, card, 5)
     assert office.buttons(card) == ["claim", "check", "history"]
     office.press("Bilal", card, "claim")
-    version_shown(office, card, 6)
+    at_version(office, card, 6)
     assert office.buttons(card) == [*CLAIMED[:-1], "check", "history"]
     office.press("Bilal", card, "start")
     (action,) = office.rows("SELECT id FROM dibs.external_action")
     checked = {f"answer_{action['id']}": "completed", "finding": "The bank has it."}
     assert office.submit("Bilal", checked).closed
-    version_shown(office, card, 7)
+    at_version(office, card, 7)
     assert office.buttons(card) == STARTED
     office.press("Bilal", card, "done")
     assert office.submit("Bilal").closed
-    version_shown(office, card, 8)
+    at_version(office, card, 8)
     assert office.buttons(card) == ["history"]
 
 
 def test_renew_gives_a_new_lease(office: Office) -> None:
-    card = claimed(office)
+    card = claimed(office, "Amal")
     office.execute("UPDATE dibs.task SET lease_until = clock_timestamp() + interval '1 minute'")
     office.press("Amal", card, "renew")
     office.hears("Amal", "*SUP-1* stays yours until")
@@ -95,7 +56,7 @@ def test_renew_gives_a_new_lease(office: Office) -> None:
 
 @pytest.mark.parametrize("button", ["renew", "start"])
 def test_a_lease_that_has_ended_is_neither_renewed_nor_started_on(office: Office, button: str) -> None:
-    card = claimed(office)
+    card = claimed(office, "Amal")
     office.end_lease()
     office.press("Amal", card, button)
     office.hears(
@@ -114,14 +75,14 @@ def test_a_claim_on_a_lease_that_has_ended_and_is_not_swept_yet_hears_just_that(
     told = office.hears("Bilal", "The lease on *SUP-1* has ended, and it returns to the queue shortly.")
     assert "Amal" not in told
     office.sweep()
-    version_shown(office, card, 3)
+    at_version(office, card, 3)
     office.press("Bilal", card, "claim")
     office.hears("Bilal", "*SUP-1* is yours")
 
 
 @pytest.mark.parametrize("resolution", [None, "Refunded by bank transfer."])
 def test_done(office: Office, resolution: str | None) -> None:
-    card = started(office)
+    card = started(office, "Amal")
     office.press("Amal", card, "done")
     assert office.submit("Amal", {"resolution": resolution} if resolution else {}).closed
     office.hears("Amal", "*SUP-1* is done.")
@@ -131,7 +92,7 @@ def test_done(office: Office, resolution: str | None) -> None:
 
 
 def test_done_stands_after_the_lease_has_lapsed_while_nobody_else_has_the_task(office: Office) -> None:
-    card = started(office)
+    card = started(office, "Amal")
     office.end_lease()
     office.press("Amal", card, "done")
     assert office.submit("Amal").closed
@@ -155,7 +116,7 @@ def test_done_with_an_open_action_is_refused_in_the_form_and_what_was_typed_stay
     office.press("Amal", card, "resolve_action")
     assert office.submit("Amal", {"status": "completed"}).closed
     office.hears("Amal", "Saved on *SUP-1*.")
-    version_shown(office, card, 5)
+    at_version(office, card, 5)
     assert "resolve_action" not in office.buttons(card)
     office.press("Amal", card, "done")
     assert office.submit("Amal", {"resolution": "Refunded."}).closed
@@ -166,7 +127,7 @@ def test_several_actions_are_told_apart(office: Office) -> None:
     card = with_open_action(office)
     office.press("Amal", card, "record_action")
     assert office.submit("Amal", {"description": "mail to the customer"}).closed
-    version_shown(office, card, 5)
+    at_version(office, card, 5)
     first, second = [row["id"] for row in office.rows("SELECT id FROM dibs.external_action ORDER BY number")]
     office.press("Amal", card, "resolve_action")
     # Neither of two is preselected.
@@ -177,11 +138,11 @@ def test_several_actions_are_told_apart(office: Office) -> None:
 
 
 def test_a_note_is_saved_and_shown_to_whoever_writes_the_next(office: Office) -> None:
-    card = claimed(office)
+    card = claimed(office, "Amal")
     office.press("Amal", card, "note")
     assert office.submit("Amal", {"text": "Called <!channel> & waited"}).closed
     office.hears("Amal", "Your working note on *SUP-1* is saved.")
-    version_shown(office, card, 3)
+    at_version(office, card, 3)
     office.press("Amal", card, "note")
     assert "Called &lt;!channel&gt; &amp; waited" in str(office.opened("Amal")["blocks"])
     # It is for the team: it is no part of what the customer is told, nor of the card.
@@ -195,11 +156,11 @@ BUTTONS = ("start", "renew", "done", "release", "note", "record_action", "resolv
 @pytest.mark.parametrize("button", BUTTONS)
 def test_who_is_not_the_owner_is_refused_at_once(office: Office, button: str) -> None:
     card = (
-        claimed(office)
+        claimed(office, "Amal")
         if button == "start"
         else with_open_action(office)
         if button == "resolve_action"
-        else started(office)
+        else started(office, "Amal")
     )
     before = office.task()
     office.press("Bilal", card, button)
@@ -218,11 +179,11 @@ def test_who_is_not_the_owner_is_refused_at_once(office: Office, button: str) ->
 @pytest.mark.parametrize("button", BUTTONS)
 def test_a_button_of_an_older_card_is_refused_and_the_card_redrawn(office: Office, button: str) -> None:
     card = (
-        claimed(office)
+        claimed(office, "Amal")
         if button == "start"
         else with_open_action(office)
         if button == "resolve_action"
-        else started(office)
+        else started(office, "Amal")
     )
     older = office.card(card)
     office.end_lease()
@@ -242,11 +203,11 @@ def test_a_button_of_an_older_card_is_refused_and_the_card_redrawn(office: Offic
 
 
 def test_a_late_press_on_finished_work_leaves_it_finished(office: Office) -> None:
-    card = started(office)
+    card = started(office, "Amal")
     older = office.card(card)
     office.press("Amal", card, "done")
     office.submit("Amal")
-    version_shown(office, card, 4)
+    at_version(office, card, 4)
     for number, button in enumerate(("done", "renew", "release", "note"), 1):
         office.slack.press_stale(office.id("Amal"), older, f"task_{button}")
         office.wait(lambda number=number: len(office.heard("Amal")) == number + 3)  # type: ignore[misc]
@@ -260,90 +221,8 @@ def test_a_late_press_on_finished_work_leaves_it_finished(office: Office) -> Non
 # --- the check
 
 
-def test_a_flagged_task_is_checked_by_its_new_owner_as_it_is_started(office: Office) -> None:
-    card = flagged(office)
-    office.press("Bilal", card, "claim")
-    office.hears("Bilal", "It needs a check before you start.")
-    version_shown(office, card, 5)
-    office.press("Bilal", card, "start")
-    assert office.opened("Bilal")["submit"]["text"] == "Confirm and start"
-    assert office.submit("Bilal", {}).errors.keys() == {"finding"}
-    assert office.submit("Bilal", {"finding": "   "}).errors.keys() == {"finding"}
-    assert office.task()["state"] == "claimed"
-    assert office.submit("Bilal", {"finding": "Nothing was sent."}).closed
-    task = office.task()
-    assert (task["state"], task["needs_check"], task["version"]) == ("started", False, 6)
-    (event,) = office.rows(
-        "SELECT private_text FROM dibs.event WHERE kind = 'started' AND detail IS NOT NULL"
-    )
-    assert event["private_text"] == "Nothing was sent."
-    office.wait(lambda: "check" not in office.buttons(card))
-    office.press("Dana", card, "history")
-    assert "Nothing was sent." in str(office.opened("Dana")["blocks"])
-
-
-def test_a_flagged_task_is_checked_by_a_supervisor_while_it_waits(office: Office) -> None:
-    card = flagged(office)
-    office.press("Sue", card, "check")
-    assert office.submit("Sue", {"finding": "The mail never left."}).closed
-    office.hears("Sue", "Your check of *SUP-1* is recorded, and the flag is cleared.")
-    office.shows(card, "Waiting for an owner")
-    task = office.task()
-    assert (task["state"], task["needs_check"], task["version"]) == ("queued", False, 5)
-
-
-def test_a_stranger_may_not_check(office: Office) -> None:
-    card = flagged(office)
-    office.press("Bilal", card, "check")
-    office.hears(
-        "Bilal", "Only the owner of *SUP-1* or a supervisor of its queue may do this.", "Nothing changed."
-    )
-    assert office.slack.views(office.id("Bilal")) == []
-    assert office.kinds()[-1] == "check_rejected"
-    assert office.task()["needs_check"]
-
-
-def test_a_check_answers_each_open_action(office: Office) -> None:
-    card = with_open_action(office)
-    office.end_lease()
-    office.sweep()
-    version_shown(office, card, 5)
-    office.shows(card, "`SUP-1-A1` refund 20 EUR for order 1001: *in progress*")
-    (action,) = office.rows("SELECT id FROM dibs.external_action")
-    answer = f"answer_{action['id']}"
-    office.press("Sue", card, "check")
-    assert office.submit("Sue", {"finding": "Looked."}).errors.keys() == {answer}
-    assert office.submit("Sue", {"finding": "The bank has it.", answer: "completed"}).closed
-    assert office.rows("SELECT status FROM dibs.external_action") == [{"status": "completed"}]
-    assert not office.task()["needs_check"]
-
-
-def test_an_action_that_is_recorded_while_the_check_is_open_is_not_checked_blindly(office: Office) -> None:
-    card = flagged(office)
-    office.press("Sue", card, "check")
-    # Meanwhile Bilal claims, checks, starts, records an action and lets the lease end.
-    for press, version, values in (
-        ("claim", 5, None),
-        ("start", 6, {"finding": "Nothing."}),
-        ("record_action", 7, {"description": "refund"}),
-    ):
-        office.press("Bilal", card, press)
-        assert values is None or office.submit("Bilal", values).closed
-        version_shown(office, card, version)
-    office.end_lease()
-    office.sweep()
-    result = office.submit("Sue", {"finding": "Nothing was sent."})
-    assert result.errors.keys() == {"finding"}
-    assert "SUP-1 is in the queue: the sweep returned it" in result.errors["finding"]
-    assert "Nothing changed." in result.errors["finding"]
-    assert office.task()["needs_check"]
-
-
-# --- the history, and windows that do not open
-
-
 def test_history_stands_on_every_card_and_names_everybody(office: Office) -> None:
-    card = started(office)
+    card = started(office, "Amal")
     office.press("Bilal", card, "renew")
     office.press("Bilal", card, "history")
     shown = str(office.opened("Bilal")["blocks"])
@@ -360,33 +239,33 @@ def test_history_stands_on_every_card_and_names_everybody(office: Office) -> Non
         if state == "queued":
             office.end_lease()
             office.sweep()
-            version_shown(office, card, 4)
+            at_version(office, card, 4)
         else:
             office.press("Amal", card, "claim")
-            version_shown(office, card, 5)
+            at_version(office, card, 5)
             office.press("Amal", card, "start")
             office.submit("Amal", {"finding": "x"})
-            version_shown(office, card, 6)
+            at_version(office, card, 6)
             office.press("Amal", card, "done")
             office.submit("Amal")
-            version_shown(office, card, 7)
+            at_version(office, card, 7)
         office.press("Bilal", card, "history")
         assert office.opened("Bilal")["title"]["text"] == "History of SUP-1"
 
 
 def test_a_long_history_says_that_it_is_not_all(office: Office) -> None:
-    card = claimed(office)
+    card = claimed(office, "Amal")
     for _ in range(45):
         office.press("Amal", card, "renew")
         version = office.task()["version"]
-        version_shown(office, card, version)
+        at_version(office, card, version)
     office.press("Bilal", card, "history")
     assert "Only the newest 40 are shown." in str(office.opened("Bilal")["blocks"])
 
 
 @pytest.mark.parametrize("fault", ["expired_trigger_id", "silence", "http"])
 def test_a_window_that_does_not_open_changes_nothing_and_says_press_again(office: Office, fault: str) -> None:
-    card = claimed(office)
+    card = claimed(office, "Amal")
     if fault == "silence":
         office.slack.faults.fail_next("views.open", silence=True)
     elif fault == "http":
