@@ -115,6 +115,18 @@ def test_private_messages_are_read_out_peeked_at_and_gone_after_a_reload(scene: 
     expect(scene.left.locator("[data-ephemeral]")).to_have_count(0)
 
 
+def test_the_answer_to_what_one_types_comes_into_sight(scene: Scene) -> None:
+    for number in range(20):
+        scene.slack.say(scene.bilal.id, scene.channel.id, f"word {number}")
+    expect(scene.left.locator("[data-ts]")).to_have_count(21)
+    scene.left.locator("[data-ts]").first.scroll_into_view_if_needed()
+    field = scene.left.locator("[data-composer]").first
+    field.fill("/tiny add a lamp")
+    field.press("Enter")
+    expect(scene.left.locator("[data-ephemeral]")).to_be_in_viewport()
+    expect(scene.left.locator("[data-peek]")).to_be_hidden()
+
+
 def test_focus_goes_back_to_the_card_after_its_modal(scene: Scene) -> None:
     scene.left.locator("[data-action-id=claim]").click()
     release = scene.left.locator("[data-action-id=release]")

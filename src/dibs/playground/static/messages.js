@@ -45,10 +45,10 @@ export class MessageList {
     return this.drawn.get(ts)?.node;
   }
 
-  /** Say whether at least half of a message is in sight. */
+  /** Say whether at least half of a message is in sight, or half of the place there is for it. */
   sees(node) {
     const [seen, own] = [this.root.getBoundingClientRect(), node.getBoundingClientRect()];
-    return Math.min(seen.bottom, own.bottom) - Math.max(seen.top, own.top) > own.height / 2;
+    return Math.min(seen.bottom, own.bottom) - Math.max(seen.top, own.top) > Math.min(own.height, seen.height) / 2;
   }
 
   /** Draw the messages; `replies` are those of threads, by the message that each thread is about. */

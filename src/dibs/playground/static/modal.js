@@ -81,6 +81,7 @@ export class Modal {
     const fields = this.fields.map(({ node }) => (node.matches(".boxes") ? node.querySelector("input") : node));
     const wrong = fields.find((node) => node?.closest("[aria-invalid]"));
     (wrong ?? fields[0] ?? this.layer.querySelector(".modal-body")).focus();
+    if (wrong) this.layer.querySelector(".error").scrollIntoView({ block: "nearest" });
   }
 
   input(block, typed) {

@@ -7,7 +7,7 @@ const EMOJI = {
   white_check_mark: "✅", heavy_check_mark: "✔️", clock1: "🕐", eyes: "👀", hand: "✋", raised_hand: "✋", hourglass: "⌛",
   hourglass_flowing_sand: "⏳", information_source: "ℹ️", inbox_tray: "📥", large_blue_circle: "🔵",
   large_green_circle: "🟢", large_yellow_circle: "🟡", red_circle: "🔴", white_circle: "⚪", lock: "🔒", memo: "📝",
-  no_entry: "⛔", no_entry_sign: "🚫", pause_button: "⏸️", double_vertical_bar: "⏸️", arrow_forward: "▶️", pushpin: "📌",
+  no_entry: "⛔", no_entry_sign: "🚫", octagonal_sign: "🛑", pause_button: "⏸️", double_vertical_bar: "⏸️", arrow_forward: "▶️", pushpin: "📌",
   question: "❓", rocket: "🚀", rotating_light: "🚨", speech_balloon: "💬", tada: "🎉", warning: "⚠️", wave: "👋", x: "❌",
   leftwards_arrow_with_hook: "↩️", repeat: "🔁", arrows_counterclockwise: "🔄", label: "🏷️", ticket: "🎫", scroll: "📜",
 };

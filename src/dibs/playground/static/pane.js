@@ -227,7 +227,7 @@ export class Pane {
     const mine = messages.filter((one) => one.is_ephemeral);
     const news = this.told ? mine.filter((one) => !this.told.has(one.ts)) : [];
     this.told = new Set(mine.map((one) => one.ts));
-    const words = news.map((one) => this.list.find(one.ts)?.querySelector(".body").textContent ?? "").join(" ");
+    const words = news.map((one) => this.list.find(one.ts)?.querySelector(".body").innerText ?? "").join(" ");
     if (words) {
       this.live.textContent = `Only visible to you: ${words}`;
       this.peeked = news.at(-1).ts;
@@ -313,7 +313,9 @@ export class Pane {
     if (atEnd) this.list.toEnd();
   }
 
+  /** Send a message or a command, and show the end of the list, where its answer will be. */
   async write(text, node, thread = "") {
+    (thread ? this.threadList : this.list).toEnd();
     return Boolean(await this.act({ kind: "write", text, thread }, node, text));
   }
 }
