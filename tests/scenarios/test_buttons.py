@@ -102,6 +102,9 @@ def test_done_stands_after_the_lease_has_lapsed_while_nobody_else_has_the_task(o
 def test_done_with_an_open_action_is_refused_in_the_form_and_what_was_typed_stays(office: Office) -> None:
     card = with_open_action(office)
     office.press("Amal", card, "done")
+    form = str(office.opened("Amal")["blocks"])
+    assert "SUP-1-A1" in form
+    assert "press “How did it end?” on the card" in form
     result = office.submit("Amal", {"resolution": "Refunded."})
     assert not result.closed
     assert result.errors.keys() == {"resolution"}
@@ -119,6 +122,7 @@ def test_done_with_an_open_action_is_refused_in_the_form_and_what_was_typed_stay
     at_version(office, card, 5)
     assert "resolve_action" not in office.buttons(card)
     office.press("Amal", card, "done")
+    assert "How did it end?" not in str(office.opened("Amal")["blocks"])
     assert office.submit("Amal", {"resolution": "Refunded."}).closed
     assert office.kinds()[-2:] == ["action_resolved", "done"]
 

@@ -131,17 +131,20 @@ def check(facts: Facts, metadata: str, *, then_start: bool) -> dict[str, Any]:
 
 
 def done(facts: Facts, metadata: str) -> dict[str, Any]:
-    """Finish a task, with a resolution if one is wanted."""
-    blocks = [
-        about(facts.task),
+    """Finish a task, with a resolution if one is wanted; what stands in the way is said before they type."""
+    blocks = [about(facts.task)]
+    if facts.open_actions:
+        first = "It can be finished when that is known: cancel, and press “How did it end?” on the card."
+        blocks.append(section(f"{open_ones(facts.task, facts.open_actions)}\n{first}"))
+    blocks.append(
         field(
             Field.RESOLUTION,
             "Resolution",
             text_input(multiline=True),
             hint="What came of it. Working notes stay apart from it.",
             optional=True,
-        ),
-    ]
+        )
+    )
     return modal(View.DONE, f"Finish {facts.task.name}", blocks, metadata=metadata, submit="Done")
 
 
