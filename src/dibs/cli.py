@@ -83,9 +83,11 @@ def run_playground(settings: Settings, stopped: threading.Event) -> None:
         with _running(build(in_playground, url, keep_database=keep)) as bot:
             slack.bot_url = f"http://127.0.0.1:{bot.http.port}/slack/events"
             demonstration.set_the_scene(slack, bot)
+            where = f" in {settings.data_dir / 'playground'}" if settings.embedded_database else ""
             _say(
-                "The playground is ready: a stand-in for Slack on this machine, with two people in it.\n"
-                f"Open {slack.page_url} in a browser. Press Ctrl-C here to stop; what you did is kept."
+                "The playground is ready: a stand-in for Slack on this machine, with a few people in it.\n"
+                f"Open {slack.page_url} in a browser. Press Ctrl-C here to stop.\n"
+                f"The tasks and their records are kept{where}; what else was said is not."
             )
             stopped.wait()
 

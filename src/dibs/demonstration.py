@@ -78,7 +78,8 @@ _TOUR = (
     Step(
         title="See the record",
         do="Type /audit SUP-1 below the messages, or the number of the task that you used.",
-        see="Everything that happened is there, with who and when; so are the presses that changed nothing.",
+        see="Everything that happened is there, with who and when; so are the presses that changed nothing. "
+        "If you like, be Sue next, who supervises this queue, and try /queue settings, pause and report.",
         where=Where.PRIVATE,
         words=("Audit of",),
     ),

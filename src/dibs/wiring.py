@@ -246,7 +246,7 @@ def _introduce(web: SlackWeb, settings: Settings) -> Mapping[str, Any]:
         return web.auth_test()
     except SlackUnusable as error:
         raise ConfigError(
-            f"Slack at {settings.slack_api_url} did not accept the bot: {error}. "
+            f"Slack at {settings.slack_api_url} did not answer, or did not accept the bot: {error}. "
             "Check SLACK_BOT_TOKEN, SLACK_API_URL and the network."
         ) from error
 
