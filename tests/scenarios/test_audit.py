@@ -124,7 +124,7 @@ def test_a_person_is_shown_with_what_they_did_and_what_befell_their_tasks(handed
     office.end_lease(2)
     office.sweep()
     said = audit(office, "Hana", f"<@{office.id('Bilal')}|bilal>")["text"]
-    order = ["the sweep returned to the queue", "claimed  ", "tried to claim"]
+    order = ["the sweep returned it to the queue", "claimed  ", "tried to claim"]
     assert sorted(order, key=said.index) == order
     assert "handed back" not in said
     assert f"It was <@{office.id('Bilal')}>'s." in said

@@ -69,7 +69,7 @@ def test_the_worked_example_of_claim_and_lease(office: Office) -> None:
 
     office.press("Bilal", t2, "history")
     reviewed = str(office.opened("Bilal")["blocks"])
-    assert "the sweep returned to the queue, because the lease expired" in reviewed
+    assert "the sweep returned it to the queue, because the lease expired" in reviewed
     assert f"It was <@{office.id('Amal')}>'s." in reviewed
     office.slack.close_view(office.id("Bilal"))
 

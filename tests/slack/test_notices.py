@@ -46,6 +46,7 @@ PAYLOADS: dict[Notice, list[dict[str, Any]]] = {
     Notice.BREAKER_OPEN: [
         {"count": 12, "limit": 10, "minutes": 15, "opened_by": None},
         {"count": 2, "limit": 10, "minutes": 15, "opened_by": SUPERVISOR},
+        {"count": 0, "limit": 10, "minutes": 15, "opened_by": SUPERVISOR},
         {"count": 2, "limit": 10, "minutes": 15, "resumed_by": SUPERVISOR, "resumed_at": AT.isoformat()},
     ],
     Notice.CLOCK_STOPPED: [
@@ -212,6 +213,8 @@ def test_alerts_of_brakes_say_what_is_paused_and_offer_to_resume() -> None:
             assert "paused" in said.text
         if letter.notice is Notice.BREAKER_OPEN and letter.payload["count"]:
             assert all(str(letter.payload[name]) in said.text for name in ("count", "limit", "minutes"))
+        if letter.notice is Notice.BREAKER_OPEN and not letter.payload["count"]:
+            assert "limit" not in said.text
         if letter.notice in OF_A_QUEUE[:3]:
             expected = [QueueAction.RESUME] if resumable and not letter.over else []
             assert pressable(said) == expected

@@ -114,6 +114,16 @@ def test_every_review_passes_slacks_limits_and_its_text_says_all_that_its_blocks
     assert "30 min" in nothing_seen(review([]))
 
 
+def test_a_length_that_was_not_seen_is_said_to_be_unknown_once() -> None:
+    nothing_finished = report(REVIEWS["none finished"]).text
+    some_finished = report(review([*done(*[5] * 10), *cut_short(*[31] * 5)])).text
+    assert "30 of them cut short. So many were cut short that it was not seen how long they take." in (
+        nothing_finished
+    )
+    assert "so many were cut short that it was not seen how long the slowest take." in some_finished
+    assert "unknown" not in nothing_finished + some_finished
+
+
 def test_what_is_suggested_says_why() -> None:
     def said(observations: list[Lasted], days: int = 30) -> str:
         return report(review(observations, days=days)).text.split("*Suggested lease*: ")[1]

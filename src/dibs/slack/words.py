@@ -59,7 +59,7 @@ EVENT = {
     EventKind.COMMITTED: "committed to a time",
     EventKind.DONE: "finished",
     EventKind.RELEASED: "handed back",
-    EventKind.EXPIRED: "returned to the queue, because the lease expired",
+    EventKind.EXPIRED: "returned it to the queue, because the lease expired",
     EventKind.CHECKED: "checked what happened outside",
     EventKind.TRANSFERRED: "gave the task to somebody else, as a supervisor",
     EventKind.FORCE_RELEASED: "returned the task to the queue, as a supervisor",

@@ -25,8 +25,9 @@ from dibs.slack.views import audit
 from dibs.slack.views.card import Message
 
 _NOT_OPENED = {
-    NotOpened.MAY_NOT: "Only members of a queue's channel or group and its supervisors may look at its "
-    "records, and Dibs knows of none here that you may look at. Join it, or ask a supervisor of the queue.",
+    NotOpened.MAY_NOT: "Dibs found no records by that name that you may look at. Only members of a queue's "
+    "channel or group and its supervisors may look at its records. See that the name is right, join the "
+    "channel, or ask a supervisor of the queue.",
     NotOpened.NO_SUCH_TASK: "There is no such task in this queue.",
     NotOpened.UNKNOWN: "Dibs could not look up in Slack whether you may look at these records. "
     "Please try again in a moment.",

@@ -94,7 +94,7 @@ def _how_it_came_back(letter: Letter, name: str) -> str:
     match payload.get("kind"):
         case EventKind.EXPIRED:
             return (
-                f"The lease of {former}, who {begun}, ended{when(letter)}, and {name} is back in the queue."
+                f"The lease of {former}, who {begun}, ended{when(letter)}, and {name} went back to the queue."
             )
         case EventKind.RELEASED:
             return (

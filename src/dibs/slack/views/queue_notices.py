@@ -44,8 +44,8 @@ def breaker_open(letter: Letter) -> str:
     figures = f"the limit is {payload.get('limit')} within {payload.get('minutes')} minutes"
     if opened_by:
         why = f"{text.mention(opened_by)} paused {name}"
-        if payload.get("count") is not None:
-            why += f", while {payload.get('count')} leases waited to be ended ({figures})"
+        if count := payload.get("count"):
+            why += f", while {count} {'lease' if count == 1 else 'leases'} waited to be ended ({figures})"
     else:
         why = f"{name} is paused: {payload.get('count')} leases would have ended, and {figures}"
     if letter.over:

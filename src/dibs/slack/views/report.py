@@ -81,20 +81,20 @@ def _lengths(review: LeaseReview) -> Iterator[str]:
             continue
         cut_short = spread.count - spread.finished
         seen = f"{spread.count} observed" + (f", {cut_short} of them cut short" if cut_short else "")
-        yield (
-            f"{title}: {seen}. Half took at most {_figure(spread.median)}, 9 in 10 at most "
-            f"{_figure(spread.ninetieth)}. {_share(spread)} took longer than the lease.{_unknown(spread)}"
-        )
+        yield f"{title}: {seen}. {_took(spread)} {_share(spread)} took longer than the lease."
+
+
+def _took(spread: Spread) -> str:
+    if spread.median is None:
+        return "So many were cut short that it was not seen how long they take."
+    half = f"Half took at most {text.duration(spread.median)}"
+    if spread.ninetieth is None:
+        return f"{half}; so many were cut short that it was not seen how long the slowest take."
+    return f"{half}, 9 in 10 at most {text.duration(spread.ninetieth)}."
 
 
 def _figure(seconds: float | None) -> str:
     return "an unknown time" if seconds is None else text.duration(seconds)
-
-
-def _unknown(spread: Spread) -> str:
-    if spread.ninetieth is not None:
-        return ""
-    return " So many were cut short that it was not seen how long the slowest take."
 
 
 def _share(spread: Spread) -> str:
