@@ -77,4 +77,6 @@ def office(database_url: str) -> Iterator[Office]:
     """A channel with people and a queue, served by a whole Dibs."""
     with open_office(database_url, people=("Amal", "Bilal", "Hana", "Marek", "Dana", "Sue")) as office:
         office.make_queue()
+        # Or the first press of everybody would also look them up, which a busy machine may not do in time.
+        office.verify_members()
         yield office
