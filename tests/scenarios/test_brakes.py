@@ -73,7 +73,10 @@ def alert_of(office: Office, *words: str) -> dict[str, Any]:
 def press_resume(office: Office, name: str, alert: dict[str, Any], *, deliveries: int = 1) -> list[str]:
     """Press the button on the alert, and return what was answered."""
     heard = len(office.heard(name))
-    [sent] = office.rows("SELECT channel_id FROM dibs.outbox WHERE message_ts = :ts", ts=alert["ts"])
+    where = "SELECT channel_id FROM dibs.outbox WHERE message_ts = :ts"
+    # It stands in Slack a moment before it is written down that it does.
+    office.wait(lambda: office.rows(where, ts=alert["ts"]))
+    [sent] = office.rows(where, ts=alert["ts"])
     office.slack.press(
         office.id(name), sent["channel_id"], alert["ts"], QueueAction.RESUME, deliveries=deliveries
     )
