@@ -10,7 +10,7 @@ from datetime import datetime
 import psycopg
 import pytest
 from tests.support.clocks import Clocks, settable_clocks
-from tests.support.store import AMAL, SUE, Desk, open_desk
+from tests.support.store import AMAL, BILAL, SUE, Desk, open_desk
 
 from dibs.domain.brakes import Brake
 from dibs.domain.clock import AGREED_SECONDS
@@ -256,6 +256,43 @@ def test_several_processes_alert_once_that_the_clocks_differ(
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(Bot.returned, bots))
     assert len(alerts(desk)) == 1
+
+
+def test_of_clocks_that_differ_who_supervises_a_queue_made_meanwhile_hears_too_and_nobody_twice(
+    desk: Desk, clocks: Clocks
+) -> None:
+    own = Clocks(clocks.url, process_is_ahead=60)
+    wrong = Bot(clocks.url, own)
+    wrong.returned()
+    assert len(alerts(desk)) == 1
+    # It was deleted by hand, and another could not be sent.
+    desk.execute("UPDATE dibs.outbox SET live = false")
+    other = open_desk(desk.engine, key="BIL")
+    other.admit(BILAL, supervisor=True)
+    for _ in range(3):
+        own.let_pass(15)
+        wrong.returned()
+    told = desk.rows("SELECT recipient FROM dibs.outbox WHERE kind = 'clock_stopped' ORDER BY id")
+    assert [row["recipient"] for row in told] == [SUE, BILAL]
+    wrong.engine.dispose()
+
+
+def test_an_alert_of_a_process_that_ended_meanwhile_is_over_with_the_next_start(
+    desk: Desk, start: Callable[[], Bot], clocks: Clocks
+) -> None:
+    wrong = Bot(clocks.url, Clocks(clocks.url, process_is_ahead=60))
+    wrong.returned()
+    [told] = alerts(desk)
+    assert "over" not in told
+    wrong.engine.dispose()
+    start().returned()
+    [told] = alerts(desk)
+    assert "over" in told
+    clocks.let_pass(5)
+    again = Bot(clocks.url, Clocks(clocks.url, process_is_ahead=60))
+    again.returned()
+    assert len(alerts(desk)) == 2
+    again.engine.dispose()
 
 
 def test_a_process_that_starts_behind_a_time_that_was_written_down_waits_too(

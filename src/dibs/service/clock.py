@@ -27,6 +27,8 @@ _STATEMENT_SECONDS = 5.0
 _GRACE_SECONDS = 20.0
 _SOON_AGAIN_SECONDS = 2.0
 """The time is not written down again sooner than this."""
+_TELL_AGAIN_SECONDS = 10.0
+"""How often it is seen to it that everybody knows of a clock that is off, also of queues made meanwhile."""
 
 _FAULTS = {
     Fault.BACKWARDS: "the database's clock was set back by {:.1f} s",
@@ -91,6 +93,7 @@ class ClockService:
         self._course = Course()
         self._trip: int | None = None
         self._last: Look | None = None
+        self._told_at = -math.inf
         self.holds_still: str | None = None
         """Why no lease is ended just now; None where leases are ended as ever."""
 
@@ -145,9 +148,14 @@ class ClockService:
             self._guard.run_once(clock.STOP, stop, Deadline.after(_STATEMENT_SECONDS))
             self._course, self._trip = Course(course.base), trip + 1
             return _stopped(course.seconds)
-        if course.held and not before.held:
+        if course.held and (
+            not before.held or (course.fault and reading.monotonic - self._told_at >= _TELL_AGAIN_SECONDS)
+        ):
             self._tell(course)
-        elif before.held and not course.held:
+            self._told_at = reading.monotonic
+        elif not course.held and (before.held or self._trip is None):
+            # Also at the start: the process that told of it may have ended since. One for which it is still
+            # true tells of it again.
             self._guard.run(clock.OVER, {}, Deadline.after(_STATEMENT_SECONDS))
         # Only now, or what could not be written down would be forgotten.
         self._course, self._trip = course, trip

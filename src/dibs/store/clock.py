@@ -59,7 +59,8 @@ ON CONFLICT (key) DO NOTHING"""
 LOCK = sa.text("SELECT FROM dibs.clock WHERE id = 1 FOR UPDATE")
 """Before TELL, in the same transaction: what it looks for would be counted before another has written it."""
 
-_STANDING = """o.task_id IS NULL AND o.live AND o.payload -> 'over' IS NULL
+# Also one that was deleted by hand or could not be sent: who has it is not told of the same trouble again.
+_STANDING = """o.task_id IS NULL AND o.payload -> 'over' IS NULL
       AND NOT CAST(o.payload ->> 'needs_resume' AS boolean)"""
 
 TELL = sa.text(
@@ -74,10 +75,11 @@ SELECT e.queue_id,
        true
 FROM ({_EVERYBODY}) e CROSS JOIN (SELECT clock_timestamp() AS clock OFFSET 0) c
 WHERE NOT EXISTS (
-    SELECT FROM dibs.outbox o WHERE o.kind = '{Notice.CLOCK_STOPPED}' AND {_STANDING})
+    SELECT FROM dibs.outbox o
+    WHERE o.kind = '{Notice.CLOCK_STOPPED}' AND o.recipient = e.recipient AND {_STANDING})
 ON CONFLICT (key) DO NOTHING"""
 ).bindparams(sa.bindparam("why", type_=sa.Text()), sa.bindparam("seconds", type_=sa.Double()))
-"""Alert the supervisors that the sweep holds still, unless another process has done so."""
+"""Alert the supervisors that the sweep holds still, each of them who has not been told of it yet."""
 
 OVER = sa.text(
     f"""
@@ -86,7 +88,8 @@ WITH locked AS MATERIALIZED (
     ORDER BY o.id FOR UPDATE
 )
 UPDATE dibs.outbox o
-SET payload = o.payload || jsonb_build_object('over', clock_timestamp()), wanted = o.wanted + 1,
+SET payload = o.payload || jsonb_build_object('over', clock_timestamp()),
+    wanted = o.wanted + CASE WHEN o.live THEN 1 ELSE 0 END,
     next_try_at = least(o.next_try_at, clock_timestamp())
 FROM locked l WHERE o.id = l.id"""
 )
