@@ -20,6 +20,7 @@ from tests.support.embedded import (
     bot,
     embedded,
     end_servers_in,
+    freeze_servers_in,
     log_after,
     mode,
     on_linux,
@@ -215,6 +216,9 @@ class TestWhenTheBotIsKilled:
         for word in ("first", "second", "third"):
             with bot(data_dir, container) as killed:
                 remember(killed.said["url"], word)
+                # The bot's threads end one by one, so the server may be asked to shut down, and have done it,
+                # before the container's end takes it.
+                freeze_servers_in(data_dir)
                 killed.kill()
                 wait_for_the_servers_end(data_dir)
             assert (data_dir / "postgres" / "postmaster.pid").exists()

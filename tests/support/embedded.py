@@ -123,10 +123,19 @@ def mode(path: Path) -> int:
 
 def end_servers_in(data_dir: Path) -> None:
     """Kill a server that broke its promise to end, so that it does not outlive its test."""
+    _signal_servers_in(data_dir, signal.SIGKILL)
+
+
+def freeze_servers_in(data_dir: Path) -> None:
+    """Keep a server from shutting down: what is asked of it now waits until it is killed."""
+    _signal_servers_in(data_dir, signal.SIGSTOP)
+
+
+def _signal_servers_in(data_dir: Path, number: signal.Signals) -> None:
     for link in Path("/proc").glob("[0-9]*/cwd"):
         with suppress(OSError):
             if link.readlink() == data_dir / "postgres":
-                os.kill(int(link.parent.name), signal.SIGKILL)
+                os.kill(int(link.parent.name), number)
 
 
 def log_after(data_dir: Path, mark: str) -> str:
