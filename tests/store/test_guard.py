@@ -454,6 +454,24 @@ def test_after_a_lost_try_not_being_able_to_ask_again_does_not_mean_that_nothing
     engine.dispose()
 
 
+def test_a_refusal_of_the_second_try_does_not_mean_that_nothing_happened(
+    desk: Desk, proxy: Proxy, far_service: TransitionService
+) -> None:
+    task = desk.task()
+    # The first try is carried out; what is refused is the record of the second.
+    desk.execute(
+        "CREATE FUNCTION dibs.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        "IF NEW.why IS NOT NULL THEN RAISE 'the records are full'; END IF; RETURN NEW; END $$"
+    )
+    desk.execute(
+        "CREATE TRIGGER refuse BEFORE INSERT ON dibs.event FOR EACH ROW EXECUTE FUNCTION dibs.refuse()"
+    )
+    proxy.fail_next(Fault.ANSWER_LOST)
+    outcome = far_service.claim(task.id, AMAL, 1, op_id="op")
+    assert events_of(desk, "op") == ["claimed"]
+    assert (outcome.verdict, outcome.why) == (Verdict.UNKNOWN, Refusal.CONNECTION_LOST)
+
+
 def test_the_servers_own_time_outs_lie_within_the_deadline_and_waiting_is_no_refusal(
     engine: sa.Engine,
 ) -> None:

@@ -161,7 +161,8 @@ class Guard:
         """Like `run`, and once more if it was ended in a deadlock, or on a new connection if it was lost.
 
         Only for statements that cannot take effect twice: reads, and writes whose operation id is unique.
-        After a lost connection NothingSent no longer means that nothing happened, so it becomes Lost.
+        After a lost connection neither NothingSent nor a refusal means that nothing happened: they become
+        Lost.
         """
         try:
             return self.run(statement, parameters, deadline)
@@ -178,7 +179,7 @@ class Guard:
             except AlreadyDone as found:
                 found.of_this_try = True
                 raise
-            except (NothingSent, Busy) as second:
+            except (NothingSent, Refused) as second:
                 raise Lost(str(second)) from first
 
     @contextlib.contextmanager
