@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.support.holders import LOCK, holder
+from tests.support.holders import LOCK, PATIENCE, Pressed, holder, wait_for_waiters
 from tests.support.journey import count_events, events_of, place, together, whole_row
 from tests.support.store import AMAL, BILAL, SUE, Desk
 
+from dibs.deadline import Deadline
 from dibs.domain.outcomes import Outcome, Refusal, Verdict
 from dibs.domain.task import State, Task
 from dibs.service.queues import Added
 from dibs.service.transitions import TransitionService
+from dibs.store.engine import UNHURRIED, make_engine
 
 Press = Callable[[TransitionService, Task], Outcome]
 
@@ -207,3 +209,32 @@ def test_the_last_task_is_told_again_to_who_got_it(desk: Desk, service: Transiti
     assert (first.changed, again.changed, again.replayed) == (True, True, True)
     assert again.task is not None
     assert again.task.id == task.id
+
+
+def test_of_two_deliveries_of_one_next_neither_passes_over_what_the_other_is_about_to_take(
+    desk: Desk, database_url: str
+) -> None:
+    longest, _ = desk.task(), desk.task()
+    engine = make_engine(database_url, UNHURRIED, pool_size=2)
+    patient = TransitionService(engine)
+
+    def delivered() -> Outcome:
+        return patient.claim_next([desk.queue.id], AMAL, op_id="op", deadline=Deadline.after(PATIENCE))
+
+    with holder(database_url) as somebody:
+        somebody.do("SELECT FROM dibs.card WHERE task_id = %(id)s FOR UPDATE", id=longest.id)
+        first = Pressed(delivered)
+        wait_for_waiters(database_url)
+        again = Pressed(delivered)
+        wait_for_waiters(database_url, 2)
+        # The first comes to nothing, so that the second decides.
+        desk.execute(
+            "SELECT pg_cancel_backend((SELECT pid FROM pg_locks WHERE NOT granted "
+            "ORDER BY waitstart LIMIT 1))"
+        )
+        assert first.answer().why is Refusal.BUSY
+        somebody.rollback()
+        taken = again.answer().task
+    engine.dispose()
+    assert taken is not None
+    assert taken.id == longest.id
