@@ -12,6 +12,7 @@ from tests.support.journey import (
     count_events,
     events_of,
     newest_event,
+    now,
     place,
     whole_row,
 )
@@ -55,7 +56,13 @@ def test_a_version_that_cannot_be_changes_nothing(
     task = place(desk, State.CLAIMED)
     before = whole_row(desk, task)
     for version in ODD_NUMBERS:
-        assert PRESSES[operation](service, task.id, version).unchanged
+        outcome = PRESSES[operation](service, task.id, version)
+        assert (outcome.unchanged, outcome.task) == (True, now(desk, task))
+        event = newest_event(desk, task)
+        assert (event["kind"], event["why"]) == (f"{operation}_rejected", outcome.why)
+        # The column holds what a task's version can be.
+        assert event["version_seen"] == (version if abs(version) < 2**31 else None)
+        assert outcome.why in {Refusal.STALE, Refusal.HELD, Refusal.ALREADY_YOURS}
     assert whole_row(desk, task) == before
 
 
@@ -158,8 +165,9 @@ def test_an_action_is_not_resolved_with_what_is_no_answer(
 ) -> None:
     task = place(desk, State.STARTED)
     action = add_action(desk, task)
-    outcome = service.resolve_action(task.id, AMAL, task.version, action, status)
+    outcome = service.resolve_action(task.id, AMAL, task.version, action, status, op_id="op")
     assert (outcome.unchanged, outcome.why) == (True, Refusal.INVALID)
+    assert events_of(desk, "op") == ["resolve_action_rejected"]
     assert action_statuses(desk, task) == ["in_progress"]
 
 

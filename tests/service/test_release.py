@@ -144,13 +144,15 @@ def test_a_release_whose_card_or_event_is_refused_rolls_back_whole(
 
     assert (outcome.unchanged, outcome.why) == (True, Refusal.DATABASE_REFUSED)
     assert whole_row(desk, task) == before
-    assert (count_events(desk, task), events_of(desk, "broken")) == (events, [])
+    assert (count_events(desk, task), events_of(desk, "broken")) == (events + 1, ["release_rejected"])
     assert desk.value("SELECT count(*) FROM dibs.release_card") == 0
     assert action_statuses(desk, task) == ["in_progress"]
 
     desk.execute(f"ALTER TABLE dibs.{table} DROP CONSTRAINT audit_is_broken")
     desk.execute("UPDATE dibs.breaker SET releases_paused_since = NULL, releases_paused_why = NULL")
-    assert service.release(task.id, AMAL, task.version, op_id="broken", **GIVEN).changed
+    again = service.release(task.id, AMAL, task.version, op_id="broken", **GIVEN)
+    assert (again.why, again.replayed, again.releases_paused) == (Refusal.DATABASE_REFUSED, True, True)
+    assert service.release(task.id, AMAL, task.version, op_id="mended", **GIVEN).changed
 
 
 def test_a_release_refused_by_a_trigger_rolls_back_whole(desk: Desk, service: TransitionService) -> None:
@@ -162,7 +164,25 @@ def test_a_release_refused_by_a_trigger_rolls_back_whole(desk: Desk, service: Tr
     before = whole_row(desk, task)
     outcome = service.release(task.id, AMAL, task.version, reason="shift_ending", op_id="full")
     assert (outcome.unchanged, outcome.why) == (True, Refusal.DATABASE_REFUSED)
-    assert (whole_row(desk, task), events_of(desk, "full")) == (before, [])
+    assert (whole_row(desk, task), events_of(desk, "full")) == (before, ["release_rejected"])
+
+
+@pytest.mark.parametrize("state", [State.CLAIMED, State.STARTED])
+def test_a_statement_on_the_external_action_that_cannot_be_read_is_none(
+    desk: Desk, service: TransitionService, state: State
+) -> None:
+    task = place(desk, state)
+    outcome = service.release(
+        task.id,
+        AMAL,
+        task.version,
+        reason="shift_ending",
+        handoff_note="half done",
+        external_action="perhaps",
+        op_id="op",
+    )
+    assert (outcome.unchanged, outcome.why) == (True, Refusal.ACTION_UNSTATED)
+    assert events_of(desk, "op") == ["release_rejected"]
 
 
 # --- the flags

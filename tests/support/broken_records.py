@@ -67,6 +67,8 @@ FAILURES: dict[str, tuple[list[str], list[str]]] = {
     ),
 }
 """What breaks the records, and what mends them."""
+NO_EVENTS = {"a trigger that raises on the event", "a trigger that drops the event without a word"}
+"""Where not even a refusal can be recorded."""
 
 
 @contextmanager

@@ -42,6 +42,8 @@ class Releases:
             comment=clean(comment),
             handoff_note=clean(handoff_note),
             external_action=stated,
+            # What cannot be understood is no statement, and not the same as having made none.
+            readable=stated is not None or not external_action,
             unrecorded=UNRECORDED_ACTION,
         )
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from dibs.deadline import Deadline
 from dibs.domain.errors import StoreError
-from dibs.domain.outcomes import Outcome, Refusal
+from dibs.domain.outcomes import Outcome
 from dibs.domain.task import SETTLED_STATUSES, ActionStatus
 from dibs.domain.text import clean
 from dibs.domain.transitions import Operation
@@ -146,7 +146,7 @@ class TransitionService:
         """Say how an open external action ended: completed, not_completed or unknown."""
         attempt = Attempt(Operation.RESOLVE_ACTION, task_id, actor_id, version, op_id, deadline)
         if status not in _SAYS_HOW_IT_ENDED or not Attempt.is_id(action_id):
-            return self._writes.counted(attempt.refused(Refusal.INVALID))
+            return self._writes.carry_out(attempt, readable=False)
         answers = {str(action_id): str(status)}
         detail = {"answers": answers}
         return self._writes.carry_out(
@@ -326,7 +326,7 @@ class TransitionService:
             outcome.operation, task_id, outcome.actor_id or "", version, outcome.op_id, deadline
         )
         try:
-            return self._writes.counted(self._writes.settle(attempt, version, queue_id))
+            return self._writes.counted(self._writes.settle(attempt, queue_id))
         except StoreError:
             return outcome
 

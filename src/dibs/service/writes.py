@@ -28,6 +28,7 @@ _LARGEST_VERSION = 2**31 - 1
 _NOT_GIVEN: Mapping[str, object] = {
     "judge_only": False,
     "looked_up": True,
+    "readable": True,
     "confirmed": False,
     "answers": "{}",
     "action_id": None,
@@ -63,7 +64,8 @@ class Attempt:
         self.operation = operation
         self.task_id = task_id
         self.actor_id = actor_id
-        self.version = version
+        # One that no row can have is told as one that is not the task's, and is nothing that can be recorded.
+        self.version = version if version is not None and abs(version) <= _LARGEST_VERSION else None
         self.op_id = op_id or str(uuid.uuid4())
         self.deadline = deadline or Deadline.after()
 
@@ -75,7 +77,7 @@ class Attempt:
     @property
     def possible(self) -> bool:
         """Whether such a task can exist at all."""
-        return 0 < self.task_id <= LARGEST_ID and 0 < (self.version or 0) <= _LARGEST_VERSION
+        return self.is_id(self.task_id)
 
     def answered(
         self,
@@ -87,6 +89,7 @@ class Attempt:
         replayed: bool = False,
         actions: tuple[ExternalAction, ...] = (),
         eligible_group: str | None = None,
+        releases_paused: bool = False,
     ) -> Outcome:
         """The Outcome with what is known."""
         return Outcome(
@@ -100,6 +103,7 @@ class Attempt:
             answered_at=at,
             actions=actions,
             eligible_group=eligible_group,
+            releases_paused=releases_paused,
         )
 
     def refused(self, why: Refusal, eligible_group: str | None = None) -> Outcome:
@@ -182,10 +186,25 @@ class Writes:
             return self._recalled(attempt, replayed=not found.of_this_try)
         except StoreError as error:
             outcome = self.failed(attempt, error)
-            if pauses is None or not isinstance(error, Refused) or not pauses(attempt, error):
+            if not isinstance(error, Refused) or isinstance(error, Busy):
+                return outcome
+            paused = pauses is not None and pauses(attempt, error)
+            self._record_refusal(attempt, releases_paused=paused)
+            if not paused:
                 return outcome
             task = self._as_it_stands(attempt.task_id, attempt.deadline)
             return replace(outcome, task=task, releases_paused=True)
+
+    def _record_refusal(self, attempt: Attempt, *, releases_paused: bool) -> None:
+        """Record what the database refused, where it still takes that; the refusal stands either way."""
+        detail = {"releases_paused": True} if releases_paused else None
+        why: object = "nothing was written"
+        try:
+            if self._settled(attempt, Refusal.DATABASE_REFUSED, detail):
+                return
+        except StoreError as error:
+            why = error
+        _log.error("the refusal of %s could not be recorded: %s", attempt.operation, why)
 
     def refuse_without_task(self, attempt: Attempt, queue_id: int, why: Refusal) -> Outcome:
         """Record a refusal that is about no task, unless this very operation was answered before.
@@ -200,7 +219,7 @@ class Writes:
             return attempt.refused(why, rows[0]["eligible_group"])
         return self._recalled(attempt)
 
-    def settle(self, attempt: Attempt, version: int, queue_id: int | None) -> Outcome:
+    def settle(self, attempt: Attempt, queue_id: int | None) -> Outcome:
         """Find out what became of a write whose answer was lost (see TransitionService.settle).
 
         Raises StoreError where the database still does not answer.
@@ -210,15 +229,19 @@ class Writes:
             lost["why"] = Refusal.CONNECTION_LOST
             self._guard.run_once(tasks.REFUSE_WITHOUT_TASK, {**lost, **attempt.identity}, attempt.deadline)
             return self._recall(attempt, replayed=False)
+        self._settled(attempt, Refusal.CONNECTION_LOST)
+        return self._recall(attempt, replayed=False)
+
+    def _settled(self, attempt: Attempt, why: Refusal, detail: Mapping[str, Any] | None = None) -> bool:
+        """Record that an attempt on a task came to nothing, unless there is an event of it already."""
         refusal = {
             "task_id": attempt.task_id,
-            "version": version,
+            "version": attempt.version,
             "rejection": RULES[attempt.operation].rejection,
+            "why": why,
+            "detail": None if detail is None else json.dumps(detail),
         }
-        self._guard.run_once(
-            tasks.SETTLE, {**refusal, **attempt.identity, "why": Refusal.CONNECTION_LOST}, attempt.deadline
-        )
-        return self._recall(attempt, replayed=False)
+        return bool(self._guard.run_once(tasks.SETTLE, {**refusal, **attempt.identity}, attempt.deadline))
 
     def _judged(self, attempt: Attempt, rows: Sequence[Row]) -> Outcome | None:
         if not rows:
@@ -290,6 +313,7 @@ class Writes:
             replayed=replayed,
             actions=actions,
             eligible_group=event["eligible_group"],
+            releases_paused=event["releases_paused"],
         )
 
     def _as_it_stands(self, task_id: int | None, deadline: Deadline) -> Task | None:

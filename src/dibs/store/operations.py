@@ -63,7 +63,8 @@ _ONLY_JUDGED: Condition = (Refusal.STALE, ":judge_only")
 
 _STALE: Condition = (
     Refusal.STALE,
-    "s.version <> :version OR s.version <> (SELECT t.version FROM dibs.task t WHERE t.id = s.id)",
+    """s.version IS DISTINCT FROM :version
+       OR s.version <> (SELECT t.version FROM dibs.task t WHERE t.id = s.id)""",
 )
 
 
@@ -123,8 +124,8 @@ _ELIGIBLE_MEMBERSHIPS = f"""
     SELECT m.queue_id, m.standing, m.supervisor FROM dibs.queue_member m
     WHERE m.user_id = :actor AND m.queue_id = ANY(:queue_ids) AND m.standing = '{Standing.ELIGIBLE}'
     ORDER BY m.queue_id FOR NO KEY UPDATE"""
-"""No two of the same person choose at once: of one claim that arrives twice, the second would pass over the task
-that the first has locked, and take the next one if it were the sooner to record it."""
+"""No two of the same person choose at once: of one claim that arrives twice, the second would pass over the
+task that the first has locked, and take the next one if it were the sooner to record it."""
 
 
 def _sealed(rule: Rule, special: Special) -> str:

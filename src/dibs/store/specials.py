@@ -164,6 +164,7 @@ recorded AS (
     ),
     Operation.RESOLVE_ACTION: Special(
         conditions=(
+            (Refusal.INVALID, "NOT :readable"),
             (Refusal.NO_SUCH_ACTION, f"NOT EXISTS ({_THE_ACTION})"),
             (Refusal.ACTION_SETTLED, f"NOT EXISTS ({_THE_ACTION} AND a.status IN ({_OPEN}))"),
         ),
@@ -198,7 +199,8 @@ noted AS (
             ),
             (
                 Refusal.ACTION_UNSTATED,
-                f"""CASE WHEN CAST(:external_action AS text) IS NULL
+                f"""CASE WHEN NOT :readable THEN true
+                    WHEN CAST(:external_action AS text) IS NULL
                     THEN s.state = '{State.STARTED}' OR EXISTS ({_OPEN_ACTION})
                     ELSE :external_action = '{ExternalAnswer.NONE}' AND EXISTS ({_OPEN_ACTION}) END""",
             ),
@@ -320,6 +322,7 @@ _TYPES: dict[str, sa.types.TypeEngine[Any]] = {
     "not_final": sa.ARRAY(sa.Text()),
     "judge_only": sa.Boolean(),
     "looked_up": sa.Boolean(),
+    "readable": sa.Boolean(),
     "confirmed": sa.Boolean(),
     "answers": sa.Text(),
     "description": sa.Text(),

@@ -184,7 +184,8 @@ FROM added t JOIN numbered n ON n.id = t.queue_id"""
 )
 
 EVENT_BY_OP_ID = sa.text(
-    "SELECT e.task_id, e.kind, e.why, e.actor_id, e.at, q.eligible_group "
+    "SELECT e.task_id, e.kind, e.why, e.actor_id, e.at, q.eligible_group, "
+    "e.why IS NOT NULL AND coalesce(jsonb_exists(e.detail, 'releases_paused'), false) AS releases_paused "
     "FROM dibs.event e JOIN dibs.queue q ON q.id = e.queue_id WHERE e.op_id = :op_id"
 )
 
@@ -198,7 +199,7 @@ _REFUSED = {
     "version_seen": "CAST(:version AS integer)",
     "op_id": "CAST(:op_id AS text)",
     "why": "CAST(:why AS text)",
-    "detail": "CAST(NULL AS jsonb)",
+    "detail": "CAST(:detail AS jsonb)",
     "content": "CAST(NULL AS bytea)",
 }
 
@@ -211,15 +212,17 @@ WITH locked AS MATERIALIZED (
     SELECT t.*, clock_timestamp() AS clock FROM locked t
 )
 INSERT INTO dibs.event (queue_id, task_id, kind, actor_id, at, version_before, version_after, version_seen,
-                        op_id, why, previous, hash)
+                        op_id, why, detail, previous, hash)
 SELECT l.queue_id, l.id, :rejection, :actor, l.clock, l.version, l.version, CAST(:version AS integer), :op_id,
-       :why, l.head, {event_hash(_REFUSED, "l.head")}
+       :why, CAST(:detail AS jsonb), l.head, {event_hash(_REFUSED, "l.head")}
 FROM timed l
-ON CONFLICT (op_id) DO NOTHING"""
+ON CONFLICT (op_id) DO NOTHING
+RETURNING id"""
 )
 
 _WITHOUT_TASK = {
     **_REFUSED,
+    "detail": "CAST(NULL AS jsonb)",
     "task_id": "CAST(NULL AS bigint)",
     "kind": "CAST(:kind AS text)",
     "at": "l.clock",
