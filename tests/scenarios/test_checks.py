@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+from tests.support import bodies
 from tests.support.bot import Office
 from tests.support.ways import at_version, flagged, with_open_action
 
@@ -26,6 +29,19 @@ def test_a_flagged_task_is_checked_by_its_new_owner_as_it_is_started(office: Off
     office.wait(lambda: "check" not in office.buttons(card))
     office.press("Dana", card, "history")
     assert "Nothing was sent." in str(office.opened("Dana")["blocks"])
+
+
+def test_start_opens_the_check_whatever_else_its_button_carries(office: Office) -> None:
+    card = flagged(office)
+    office.press("Bilal", card, "claim")
+    at_version(office, card, 5)
+    task = office.task()
+    value = json.dumps({"task": task["id"], "version": 5})
+    pressed = bodies.press(office, "Bilal", card, "start", value=value)
+    assert office.slack.send_raw(bodies.interaction(pressed)).status == 200
+    assert office.opened("Bilal")["callback_id"] == "check"
+    assert office.submit("Bilal", {"finding": "Nothing was sent."}).closed
+    assert office.kinds()[-2:] == ["claimed", "started"]
 
 
 def test_a_flagged_task_is_checked_by_a_supervisor_while_it_waits(office: Office) -> None:

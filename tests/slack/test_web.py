@@ -21,6 +21,7 @@ from dibs.domain.errors import LookUpFailed
 from dibs.domain.queue import Facts
 from dibs.domain.task import Standing
 from dibs.playground import Channel, SlackStandIn
+from dibs.playground.webapi import people
 from dibs.service.delivery import Delivered, GivenUp, MessageGone, TryLater
 from dibs.slack.calls import Answered, SlackUnusable
 from dibs.slack.web import SlackWeb
@@ -159,6 +160,15 @@ def test_a_name_is_forgotten_after_a_while(slack: SlackStandIn) -> None:
 
 
 # Cards
+
+
+@pytest.mark.parametrize("told", [{}, {"tz": None, "tz_offset": None}])
+def test_who_has_no_time_zone_in_slack_has_that_of_the_records(
+    slack: SlackStandIn, web: SlackWeb, told: dict[str, None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nina = slack.add_person("Nina")
+    monkeypatch.setattr(people, "as_json", lambda _world, person: {"id": person.id, **told})
+    assert web.zone_of(nina.id, soon()) == UTC
 
 
 def test_a_lost_post_is_found_behind_hundreds_of_newer_messages_and_an_older_one_is_not(

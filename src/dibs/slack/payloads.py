@@ -70,7 +70,6 @@ class Press:
     action_id: str
     task_id: int
     version: int
-    flagged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +157,6 @@ def press(body: Payload, deadline: Deadline) -> Press:
         action_id=pressed.action_id,
         task_id=_whole(pressed.value.get("task")),
         version=_whole(pressed.value.get("version")),
-        flagged=pressed.value.get("check") is True,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Iterator, Mapping
-from datetime import datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from http import HTTPStatus
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -148,7 +148,7 @@ class SlackWeb:
         return self._remember(user_id, user if isinstance(user, dict) else {})
 
     def zone_of(self, user_id: str, deadline: Deadline) -> tzinfo:
-        """The time zone that a person has set in Slack. Raises LookUpFailed."""
+        """The time zone that a person has set in Slack; UTC where Slack tells none. Raises LookUpFailed."""
         user = self._look_up("users.info", deadline, user=user_id).get("user")
         found = user if isinstance(user, dict) else {}
         try:
@@ -158,7 +158,7 @@ class SlackWeb:
             offset = found.get("tz_offset")
             if isinstance(offset, int) and abs(offset) < _DAY_SECONDS:
                 return timezone(timedelta(seconds=offset))
-            raise LookUpFailed("users.info gave no time zone") from None
+            return UTC
 
     def _remember(self, user_id: str, user: dict[str, Any]) -> str:
         profile = user.get("profile") or {}

@@ -69,9 +69,10 @@ def _renew(front: Front, press: Press) -> None:
 
 
 def _start(front: Front, press: Press) -> None:
-    if press.flagged:
-        return _start_with_check(front, press)
     origin = press.origin
+    task = front.queries.by_id(press.task_id, deadline=origin.deadline)
+    if task is not None and task.needs_check:
+        return _start_with_check(front, press)
     outcome = front.transitions.start(
         press.task_id, origin.user_id, press.version, op_id=origin.op_id, deadline=origin.deadline
     )

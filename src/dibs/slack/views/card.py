@@ -133,10 +133,7 @@ def _remarks(facts: Facts) -> Iterator[str]:
 
 def value_of(task: Task) -> str:
     """What a button of the task's card carries: the task, and the version that it was drawn with."""
-    value: dict[str, object] = {"task": task.id, "version": task.version}
-    if task.needs_check:
-        value["check"] = True
-    return json.dumps(value, separators=(",", ":"))
+    return json.dumps({"task": task.id, "version": task.version}, separators=(",", ":"))
 
 
 def _buttons(facts: Facts) -> Iterator[Element]:
