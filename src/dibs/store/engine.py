@@ -19,6 +19,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from dibs.deadline import Deadline
 
 LOWEST_SERVER_VERSION = 140000
+_KEEPS_ANY_TEXT = frozenset({"UTF8", "SQL_ASCII"})
 
 
 class DatabaseUnusable(Exception):
@@ -73,6 +74,9 @@ def settings_of(timeouts: Timeouts) -> dict[str, str]:
         "statement_timeout": str(timeouts.statement_ms),
         "idle_in_transaction_session_timeout": str(timeouts.idle_in_transaction_ms),
         "default_transaction_isolation": "read committed",
+        # The driver reads times in no other style, and every time is in UTC.
+        "datestyle": "ISO",
+        "timezone": "UTC",
         # Every statement finds its rows by key, so one plan serves all values and is made once.
         "plan_cache_mode": "force_generic_plan",
     }
@@ -93,6 +97,8 @@ def conninfo(url: str, *, name: str) -> str:
         ) from None
     ours = {
         "application_name": name,
+        # In some others the driver gives no text but bytes.
+        "client_encoding": "UTF8",
         "connect_timeout": CONNECT_SECONDS,
         "target_session_attrs": "read-write",
         "keepalives_idle": 30,
@@ -217,13 +223,18 @@ def _within(deadline: Deadline, connect: Callable[[], psycopg.Connection]) -> ps
 
 
 def check_reachable(engine: sa.Engine) -> None:
-    """See that the server answers, is a primary and is not too old.
+    """See that the server answers, is a primary, is not too old and keeps any text.
 
     Raises DatabaseUnusable with one line that says what to do.
     """
     try:
         with engine.connect() as connection:
-            version = connection.scalar(sa.text("SELECT current_setting('server_version_num')::int"))
+            version, encoding = connection.execute(
+                sa.text(
+                    "SELECT CAST(current_setting('server_version_num') AS integer), "
+                    "current_setting('server_encoding')"
+                )
+            ).one()
     except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
         cause = getattr(error, "orig", None) or error
         said = " ".join(str(cause).split())
@@ -238,9 +249,14 @@ def check_reachable(engine: sa.Engine) -> None:
             f"The database at DATABASE_URL could not be reached: {said}. "
             "Check the address, the password and that the server is running."
         ) from error
-    if version is None or version < LOWEST_SERVER_VERSION:
+    if version < LOWEST_SERVER_VERSION:
         raise DatabaseUnusable(
-            f"The database is PostgreSQL {(version or 0) // 10000}; Dibs needs version 14 or later."
+            f"The database is PostgreSQL {version // 10000}; Dibs needs version 14 or later."
+        )
+    if encoding not in _KEEPS_ANY_TEXT:
+        raise DatabaseUnusable(
+            f"The database at DATABASE_URL is encoded as {encoding}, which cannot keep all that people "
+            "write. Create one with ENCODING 'UTF8' TEMPLATE template0, and name it in DATABASE_URL."
         )
 
 
