@@ -217,6 +217,14 @@ def test_each_column_of_a_release_card(desk: Desk, engine: sa.Engine, storied: T
         ("UPDATE dibs.event SET private_text = 'No' WHERE kind = 'checked'", ("checked", "text")),
         ("UPDATE dibs.event SET private_text = 'No' WHERE kind = 'transferred'", ("transferred", "text")),
         ("DELETE FROM dibs.release_card WHERE forced_by IS NULL", ("released", "release card is missing")),
+        ("UPDATE dibs.task_note SET author_id = 'U0BILAL'", ("no event tells of its working note",)),
+        ("UPDATE dibs.task_note SET created_at = created_at - interval '1 s'", ("of its working note",)),
+        (
+            "UPDATE dibs.external_action SET recorded_by = 'U0BILAL'",
+            ("no event tells of its external action",),
+        ),
+        ("UPDATE dibs.external_action SET recorded_at = now()", ("no event tells of its external action",)),
+        ("UPDATE dibs.external_action SET number = 7", ("no event tells of its external action",)),
         (
             """INSERT INTO dibs.task_note (task_id, version, author_id, text)
             SELECT id, 40, 'U0AMAL', 'x' FROM dibs.task WHERE number = 1""",

@@ -92,7 +92,8 @@ class VerifyService:
                     walk.of_queue(row)
         with verify.stream(connection, verify.STRAYS, values) as rows:
             for row in rows:
-                raise _Found(Misfit(row["task"], None, f"no event tells of its {row['what']} {row['id']}"))
+                what = f"no event tells of its {row['what']} {row['id']} as it stands"
+                raise _Found(Misfit(row["task"], None, what))
 
     def queues(self, key: str | None) -> list[tuple[int, str]]:
         """The ids and keys of the queues with this key, or of all."""

@@ -78,21 +78,38 @@ JOIN dibs.queue q ON q.id = t.queue_id
 WHERE (CAST(:task_id AS bigint) IS NULL OR t.id = :task_id)
   AND (CAST(:queue_id AS bigint) IS NULL OR t.queue_id = :queue_id)
   AND NOT EXISTS (SELECT FROM dibs.event e WHERE e.task_id = x.task_id
-                  AND e.kind IN ({kinds}) AND e.version_after = x.{version})"""
+                  AND e.kind IN ({kinds}) AND {told})"""
+# An action's number is its reference in other systems. No hash holds it, but there is no gap in them.
+_COUNTED = (
+    "x.number = (SELECT count(*) FROM dibs.external_action o "
+    "WHERE o.task_id = x.task_id AND o.version <= x.version)"
+)
+
+
+def _told(by: str, at: str) -> str:
+    """That an event tells of a row of this version, and where it has a hash, by whom and when."""
+    same = f"(e.actor_id, e.at) = (x.{by}, x.{at})"
+    return f"e.version_after = x.version AND (e.hash IS NULL OR {same})"
+
+
 _STRAYS = (
-    ("release card", "release_card", "'released', 'force_released'", "version_after"),
-    ("working note", "task_note", "'noted'", "version"),
+    ("release card", "release_card", "'released', 'force_released'", "e.version_after = x.version_after"),
+    ("working note", "task_note", "'noted'", _told("author_id", "created_at")),
     # A release records an action itself where its answer needs one.
-    ("external action", "external_action", "'action_recorded', 'released'", "version"),
+    (
+        "external action",
+        "external_action",
+        "'action_recorded', 'released'",
+        f"{_told('recorded_by', 'recorded_at')} AND {_COUNTED}",
+    ),
 )
 STRAYS = sa.text(
     " UNION ALL ".join(
-        f"({_WITHOUT_EVENT.format(what=what, table=table, kinds=kinds, version=version)}\n"
-        "ORDER BY x.id LIMIT 1)"
-        for what, table, kinds, version in _STRAYS
+        f"({_WITHOUT_EVENT.format(what=what, table=table, kinds=kinds, told=told)}\nORDER BY x.id LIMIT 1)"
+        for what, table, kinds, told in _STRAYS
     )
 ).bindparams(sa.bindparam("task_id", type_=sa.BigInteger()), sa.bindparam("queue_id", type_=sa.BigInteger()))
-"""What no event tells of, the first of each kind."""
+"""What no event tells of as it stands there, the first of each kind."""
 
 TASKS_NAMED = sa.text(
     "SELECT t.id FROM dibs.task t JOIN dibs.queue q ON q.id = t.queue_id "
