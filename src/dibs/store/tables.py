@@ -104,6 +104,7 @@ task = sa.Table(
     sa.UniqueConstraint("queue_id", "number"),
     sa.CheckConstraint(one_of("state", State), name="state_known"),
     sa.CheckConstraint("(state = 'queued') = (owner_id IS NULL)", name="owner_matches_state"),
+    sa.CheckConstraint("owner_id <> ''", name="owner_given"),
     sa.CheckConstraint(
         "(state IN ('claimed', 'started')) = (lease_until IS NOT NULL)", name="lease_matches_state"
     ),
@@ -186,6 +187,11 @@ event = sa.Table(
     sa.CheckConstraint(
         "version_after = version_before + CASE WHEN why IS NULL THEN 1 ELSE 0 END", name="version_counted"
     ),
+    sa.CheckConstraint(
+        "(version_before IS NULL) = (version_after IS NULL) "
+        "AND (task_id IS NULL OR version_after IS NOT NULL)",
+        name="task_has_versions",
+    ),
     sa.Index(None, "task_id", "id"),
     sa.Index("event_queue_idx", "queue_id", "at", "id"),
     sa.Index("event_actor_idx", "actor_id", "at", "id"),
@@ -222,6 +228,8 @@ release_card = sa.Table(
     digest("previous", "the hash of the event before it in its task"),
     digest("hash", "over this card and the event before it"),
     sa.UniqueConstraint("task_id", "version_before"),
+    sa.CheckConstraint("previous_owner <> ''", name="owner_given"),
+    sa.CheckConstraint("reason <> ''", name="reason_given"),
     sa.CheckConstraint("state_at_release IN ('claimed', 'started')", name="state_released"),
     sa.CheckConstraint("version_after = version_before + 1", name="version_counted"),
     sa.CheckConstraint(

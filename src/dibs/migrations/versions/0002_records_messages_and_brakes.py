@@ -27,6 +27,9 @@ BEGIN
 END $$"""
 """What a queue allows now; it is volatile, and so not bound to the snapshot of the statement that asks."""
 
+VERSIONS = (
+    "(version_before IS NULL) = (version_after IS NULL) AND (task_id IS NULL OR version_after IS NOT NULL)"
+)
 FORCED = "forced_by IS NOT NULL OR state_at_release = 'claimed' OR "
 
 
@@ -110,6 +113,7 @@ def _queue_and_task() -> None:
         "UPDATE dibs.task t SET held_since = (SELECT max(e.at) FROM dibs.event e "
         "WHERE e.task_id = t.id AND e.kind = 'claimed') WHERE t.lease_until IS NOT NULL"
     )
+    _check("task", "owner_given", "owner_id <> ''")
     op.drop_index("task_lease_until_idx", table_name="task", schema="dibs")
     op.drop_index("task_owner_idx", table_name="task", schema="dibs")
     _index("task_owner_idx", "task", ["owner_id"], "owner_id IS NOT NULL AND lease_until IS NOT NULL")
@@ -124,6 +128,7 @@ def _records() -> None:
         _digest("previous", "the hash of the event before it in its task"),
         _digest("hash", "over this event and the one before it"),
     )
+    _check("event", "task_has_versions", VERSIONS)
     _index("event_queue_idx", "event", ["queue_id", "at", "id"])
     _index("event_actor_idx", "event", ["actor_id", "at", "id"])
     for name, key in (("former_owner", "former_owner"), ("new_owner", "to")):
@@ -140,6 +145,8 @@ def _records() -> None:
         _digest("previous", "the hash of the event before it in its task"),
         _digest("hash", "over this card and the event before it"),
     )
+    _check("release_card", "owner_given", "previous_owner <> ''")
+    _check("release_card", "reason_given", "reason <> ''")
     for name in ("handoff_note_given", "action_stated"):
         op.drop_constraint(op.f(f"release_card_{name}"), "release_card", schema="dibs")
     _check("release_card", "handoff_note_given", FORCED + "coalesce(handoff_note, '') <> ''")
