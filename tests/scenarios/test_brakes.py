@@ -28,6 +28,25 @@ def test_a_supervisor_pauses_a_queue_and_resumes_it(office: Office) -> None:
     assert "Nothing was paused in *SUP*, so nothing changed." in office.type("Sue", "resume")
 
 
+def test_the_list_says_what_is_paused_and_how_it_goes_on(office: Office) -> None:
+    assert "paused" not in office.type("Amal", "list")
+    office.type("Sue", "pause")
+    told = office.type("Amal", "queue list", "/dibs")
+    assert "*SUP* is paused: a task whose lease has ended stays with its owner" in told
+    assert "A supervisor lets it go on with `/dibs queue resume SUP`." in told
+    assert "Type `/dibs queue add` and a title to add a task." in told
+    office.add_task()
+    office.execute("UPDATE dibs.clock SET stopped_since = clock_timestamp(), jump_seconds = 90, trip = 1")
+    office.execute(
+        "UPDATE dibs.breaker SET releases_paused_since = clock_timestamp(), releases_paused_why = 'event'"
+    )
+    told = office.type("Amal", "list")
+    for words in ("stays with its owner", "no lease ends, in any queue", "no task can be handed back"):
+        assert words in told
+    office.type("Sue", "resume")
+    assert "paused" not in office.type("Amal", "list")
+
+
 def test_everybody_else_hears_who_may(office: Office) -> None:
     for command in ("pause", "resume"):
         told = office.type("Amal", command)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -76,6 +76,15 @@ class BrakeService:
         # A stop that was just lifted is seen by the sweep with its next look at the clock.
         held = Brake.CLOCK not in lifted and self._sweep_holds_still()
         return replace(resumed, sweep_holds_still=held)
+
+    def held_up(
+        self, queue_ids: Sequence[int], *, deadline: Deadline | None = None
+    ) -> list[tuple[str, frozenset[Brake]]]:
+        """The keys of those of these queues that are held up, each with what a resume would lift."""
+        values = {"queue_ids": list(queue_ids)}
+        rows = self._guard.run_once(breaker.HELD_UP, values, deadline or Deadline.after())
+        found = [(str(row["key"]), frozenset(brake for brake in Brake if row[brake])) for row in rows]
+        return [(key, brakes) for key, brakes in found if brakes]
 
     def _carry_out(self, statement: sa.TextClause, values: Mapping[str, object], deadline: Deadline) -> Row:
         rows = self._guard.run_once(statement, values, deadline)

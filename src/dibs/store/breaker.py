@@ -21,6 +21,15 @@ ADD_MISSING = sa.text(
 ).bindparams(sa.bindparam("queue_id", type_=_ID))
 """For a queue that was made by hand."""
 
+HELD_UP = sa.text(
+    """
+SELECT q.key, b.open_since IS NOT NULL AS breaker, b.releases_paused_since IS NOT NULL AS releases,
+       EXISTS (SELECT FROM dibs.clock c WHERE c.stopped_since IS NOT NULL) AS clock
+FROM dibs.queue q LEFT JOIN dibs.breaker b ON b.queue_id = q.id
+WHERE q.id = ANY(:queue_ids) ORDER BY q.key"""
+).bindparams(sa.bindparam("queue_ids", type_=sa.ARRAY(_ID)))
+"""What holds up each of these queues until a supervisor resumes it."""
+
 LOCK_CLOSED = sa.text(
     """
 SELECT b.let_through_until FROM dibs.breaker b

@@ -15,8 +15,6 @@ from dibs.slack.views.card import Message
 Answer = dict[str, Any]
 """What the command is answered with; empty where a window was opened."""
 
-NO_QUEUE = "This channel has no queue yet, so nothing changed. Type `/queue create` to make one here."
-
 
 def said(words: str) -> Answer:
     """An answer that only the person who typed sees."""
@@ -61,7 +59,7 @@ def named_queue(front: Front, typed: Typed, key: str, what: str, then: str = "")
             f"This channel has several queues: {keys}. {replies.NOTHING_CHANGED} "
             f"Say which: `{f'{as_typed(typed, Command.QUEUE)} {what} {here[0].key} {then}'.rstrip()}`"
         )
-    return here[0] if here else said(NO_QUEUE)
+    return here[0] if here else said(no_queue(typed))
 
 
 def card_link(front: Front, origin: Origin, task_id: int, words: str = "Its card") -> str:
@@ -71,6 +69,12 @@ def card_link(front: Front, origin: Origin, task_id: int, words: str = "Its card
     except StoreError:
         where = None
     return front.outgoing.link_to(*where, words=words) if where else ""
+
+
+def no_queue(typed: Typed) -> str:
+    """What somebody is told who asks for the queue of a channel that has none."""
+    create = f"{as_typed(typed, Command.QUEUE)} create"
+    return f"This channel has no queue yet, so nothing changed. Type `{create}` to make one here."
 
 
 def as_typed(typed: Typed, command: Command) -> str:

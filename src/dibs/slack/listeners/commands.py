@@ -14,10 +14,10 @@ from dibs.slack.front import Front
 from dibs.slack.ids import Command
 from dibs.slack.listeners import audit, settings
 from dibs.slack.listeners.answers import (
-    NO_QUEUE,
     Answer,
     as_typed,
     card_link,
+    no_queue,
     open_modal,
     private,
     queues_here,
@@ -27,7 +27,7 @@ from dibs.slack.listeners.brakes import pause, resume
 from dibs.slack.listeners.release import on_release
 from dibs.slack.listeners.reports import lease_report
 from dibs.slack.payloads import Typed
-from dibs.slack.views import lists, modals
+from dibs.slack.views import brakes, lists, modals
 from dibs.slack.views.lists import MOST_TASKS
 
 Handler = Callable[[Front, Typed, str], Answer]
@@ -85,14 +85,14 @@ def _add(front: Front, typed: Typed, rest: str) -> Answer:
     named = front.queues.by_key(origin.workspace, first, deadline=origin.deadline) if title else None
     here = queues_here(front, typed) if named is None else (named,)
     if not here:
-        return said(NO_QUEUE)
+        return said(no_queue(typed))
     if not rest:
         return open_modal(front, typed, modals.new_task(here, payloads.metadata_of(origin)))
     if len(here) > 1:
         keys = ", ".join(f"`{queue.key}`" for queue in here)
         return said(
             f"This channel has several queues: {keys}. {replies.NOTHING_CHANGED} "
-            f"Say which: `/queue add {here[0].key} {text.one_line(rest, 100)}`"
+            f"Say which: `{as_typed(typed, Command.QUEUE)} add {here[0].key} {text.one_line(rest, 100)}`"
         )
     queue = here[0]
     added = front.queues.add_task(
@@ -103,7 +103,7 @@ def _add(front: Front, typed: Typed, rest: str) -> Answer:
         deadline=origin.deadline,
     )
     if added is None:
-        return said(NO_QUEUE)
+        return said(no_queue(typed))
     front.outgoing.refresh(added.task.id)
     return said(f"*{added.task.name}* is in the queue. Its card is in <#{queue.channel_id}>.")
 
@@ -111,11 +111,16 @@ def _add(front: Front, typed: Typed, rest: str) -> Answer:
 def _list(front: Front, typed: Typed, _rest: str) -> Answer:
     here = queues_here(front, typed)
     if not here:
-        return said(NO_QUEUE)
+        return said(no_queue(typed))
     ids = [queue.id for queue in here]
     tasks = front.queries.unfinished(ids, most=MOST_TASKS + 1, deadline=typed.origin.deadline)
     title = " and ".join(f"*{queue.key}* {text.one_line(queue.name, 80)}" for queue in here)
-    empty = "Nothing is waiting and nobody holds anything. Type `/queue add` and a title to add a task."
+    queue_command = as_typed(typed, Command.QUEUE)
+    held_up = front.brakes.held_up(ids, deadline=typed.origin.deadline)
+    title = "\n".join([title, *(brakes.held_up(key, by, queue_command) for key, by in held_up)])
+    empty = (
+        f"Nothing is waiting and nobody holds anything. Type `{queue_command} add` and a title to add a task."
+    )
     return private(lists.task_list(title, tasks, empty=empty))
 
 
@@ -124,7 +129,8 @@ def _mine(front: Front, typed: Typed, _rest: str) -> Answer:
     tasks = front.queries.owned_by(
         origin.workspace, origin.user_id, most=MOST_TASKS + 1, deadline=origin.deadline
     )
-    empty = "You hold no task. `/queue next` gives you the one that has waited longest."
+    following = f"{as_typed(typed, Command.QUEUE)} next"
+    empty = f"You hold no task. `{following}` gives you the one that has waited longest."
     return private(lists.task_list("*Your tasks*", tasks, empty=empty))
 
 
@@ -134,7 +140,7 @@ def _next(front: Front, typed: Typed, _rest: str) -> Answer:
         origin.workspace, origin.user_id, deadline=origin.deadline
     )
     if not queues:
-        return said(NO_QUEUE)
+        return said(no_queue(typed))
     outcome = front.transitions.claim_next(
         [queue.id for queue in queues], origin.user_id, op_id=origin.op_id, deadline=origin.deadline
     )

@@ -13,8 +13,8 @@ from dibs.domain.settings import Mistake, QueueSettings, UserGroup, Written, rea
 from dibs.domain.task import Standing
 from dibs.slack import payloads, replies, text
 from dibs.slack.front import Front
-from dibs.slack.ids import Field
-from dibs.slack.listeners.answers import Answer, named_queue, open_modal, said
+from dibs.slack.ids import Command, Field
+from dibs.slack.listeners.answers import Answer, as_typed, named_queue, open_modal, said
 from dibs.slack.listeners.errors import Errors, anywhere, at
 from dibs.slack.lookups import ChannelAccess
 from dibs.slack.payloads import Submission, Typed
@@ -44,7 +44,8 @@ def create(front: Front, typed: Typed, _rest: str) -> Answer:
     """Open the form of a new queue."""
     origin = typed.origin
     if not origin.channel_id or origin.channel_id.startswith("D"):
-        return said(f"A queue lives in a channel. {replies.NOTHING_CHANGED} Type `/queue create` in one.")
+        create_command = f"{as_typed(typed, Command.QUEUE)} create"
+        return said(f"A queue lives in a channel. {replies.NOTHING_CHANGED} Type `{create_command}` in one.")
     view = form_of_settings.new_queue(
         payloads.metadata_of(origin), creator=origin.user_id, groups=_groups(front, origin.deadline)
     )

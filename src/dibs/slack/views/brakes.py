@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 from dibs.domain.brakes import Brake, Paused, QueueEvent, Resumed
@@ -14,6 +15,11 @@ _LIFTED = {
     Brake.CLOCK: "leases end again in every queue, as soon as the database's clock agrees with Dibs' own",
     Brake.RELEASES: "tasks can be handed back again; a trial write has worked",
 }
+_HELD_UP = {
+    Brake.BREAKER: "a task whose lease has ended stays with its owner, who can still finish it",
+    Brake.CLOCK: "no lease ends, in any queue, because the database's clock jumped ahead",
+    Brake.RELEASES: "no task can be handed back, because the database refused the record of it",
+}
 _STILL = {
     Brake.RELEASES: "Releases stay paused: a trial release could not be written. Ask the people who run Dibs "
     "to look at the tables `dibs.release_card` and `dibs.event` and the database's log, then resume again.",
@@ -22,6 +28,13 @@ _HOLDS_STILL = (
     "No lease ends just now, because Dibs does not trust the database's clock, or Slack was away. It goes on "
     "by itself: nobody need do anything in Slack. The people who run Dibs see at `/readyz` why."
 )
+
+
+def held_up(key: str, brakes: Collection[Brake], queue_command: str) -> str:
+    """What stands still in the queue `key`, and what lets it go on, on a line of its own."""
+    what = "; ".join(_HELD_UP[brake] for brake in Brake if brake in brakes)
+    resume = f"`{queue_command} resume {key}`"
+    return f":warning: *{key}* is paused: {what}. A supervisor lets it go on with {resume}."
 
 
 def paused(key: str, outcome: Paused, queue_command: str) -> str:
