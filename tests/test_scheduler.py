@@ -14,7 +14,7 @@ from dibs.scheduler import Job, Scheduler
 from dibs.service.telemetry import Telemetry
 
 OFTEN, LIMIT = 0.02, 60.0
-PATIENCE = 10
+PATIENCE = 60
 
 
 @pytest.fixture(autouse=True)

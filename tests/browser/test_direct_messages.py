@@ -9,7 +9,7 @@ from tests.playground.tiny_bot import card
 
 pytestmark = pytest.mark.browser
 
-expect.set_options(timeout=5000)
+expect.set_options(timeout=30_000)
 
 
 def test_a_direct_message_is_announced_read_and_answered(scene: Scene) -> None:

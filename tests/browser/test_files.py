@@ -11,7 +11,7 @@ from tests.playground.test_files import CSV, png
 
 pytestmark = pytest.mark.browser
 
-expect.set_options(timeout=5000)
+expect.set_options(timeout=30_000)
 
 
 def test_a_file_is_told_by_name_and_size_and_can_be_had(scene: Scene) -> None:

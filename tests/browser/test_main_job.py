@@ -12,7 +12,7 @@ from tests.support.bot import Office
 
 pytestmark = pytest.mark.browser
 
-expect.set_options(timeout=5000)
+expect.set_options(timeout=30_000)
 
 SCREENSHOTS = os.environ.get("DIBS_SCREENSHOTS")
 """A folder for pictures of what the tests see, for a person to look at."""

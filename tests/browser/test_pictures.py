@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-expect.set_options(timeout=5000)
+expect.set_options(timeout=30_000)
 
 LARGEST = 120_000
 WITHOUT_THE_TOUR = "localStorage.setItem('tour-open', 'false')"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-expect.set_options(timeout=5000)
+expect.set_options(timeout=30_000)
 
 
 def test_a_press_redraws_both_panes_and_the_loser_alone_is_told(scene: Scene) -> None:

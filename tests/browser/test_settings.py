@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-expect.set_options(timeout=5000)
+expect.set_options(timeout=30_000)
 
 WIDER_THAN_IT_IS = "node => node.scrollWidth > node.clientWidth"
 

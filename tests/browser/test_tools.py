@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-expect.set_options(timeout=5000)
+expect.set_options(timeout=30_000)
 
 
 def test_what_is_behind_a_press_is_opened_from_the_strip_and_closed_again(scene: Scene) -> None:

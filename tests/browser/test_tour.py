@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-expect.set_options(timeout=5000)
+expect.set_options(timeout=30_000)
 
 
 class Visit:

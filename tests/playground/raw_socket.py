@@ -59,7 +59,7 @@ class RawSocket:
     def close(self) -> None:
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
-        self._thread.join(5)
+        self._thread.join(30)
         self._socket.close()
 
     def _read(self) -> None:

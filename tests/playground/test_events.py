@@ -4,6 +4,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.playground.raw_bot import impatient
 
 from dibs.playground import Clock
 from dibs.playground.subscriptions import SPARED, Subscriptions
@@ -68,7 +69,9 @@ def test_the_reason_tells_silence_from_a_refusal_and_from_nobody_there(
     quick: SlackStandIn, raw: RawBot, membership: tuple[str, str]
 ) -> None:
     raw.held.clear()
-    quick.leave(*membership)
+    with impatient(quick):
+        quick.leave(*membership)
+    quick.wait_until(lambda: len(raw.requests) == 2)
     raw.held.set()
     assert tries(raw)[1] == ("1", "http_timeout")
     address, quick.bot_url = quick.bot_url, "http://127.0.0.1:1/slack/events"

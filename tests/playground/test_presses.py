@@ -8,11 +8,12 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.playground.raw_bot import RawBot
+from tests.playground.raw_bot import RawBot, impatient
 from tests.playground.tiny_bot import SECRET, TOKEN, card, plain
 from tests.support.slack import request
 
 from dibs.playground import SlackStandIn
+from dibs.playground.bot import ANSWER_WITHIN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,9 +105,10 @@ def test_a_refused_press_shows_the_failure_mark_to_who_pressed(
 def test_a_press_that_is_not_answered_in_time_fails(quick: SlackStandIn, raw: RawBot) -> None:
     amal, channel, ts = in_channel(quick)
     raw.held.clear()
-    result = quick.press(amal.id, channel.id, ts, "claim")
+    with impatient(quick) as moment:
+        result = quick.press(amal.id, channel.id, ts, "claim")
     assert (result.status, result.failed) == (0, True)
-    assert 0.15 < result.seconds < 1
+    assert moment * 0.9 < result.seconds < 60
     assert "did not answer in time" in quick.failures(amal.id)[0].words
 
 
@@ -116,7 +118,8 @@ def test_slack_waits_three_seconds_unless_told_otherwise() -> None:
     with stand_in, silent:
         stand_in.bot_url = f"http://127.0.0.1:{silent.getsockname()[1]}/slack/events"
         amal, channel, ts = in_channel(stand_in)
-        assert 2.9 < stand_in.press(amal.id, channel.id, ts, "claim").seconds < 3.5
+        # The rest is what a busy machine may take.
+        assert 2.9 < stand_in.press(amal.id, channel.id, ts, "claim").seconds < 6
 
 
 def test_presses_together_are_all_on_their_way_before_one_is_answered(
@@ -140,7 +143,7 @@ def test_an_act_that_never_sends_does_not_hold_up_the_others(quick: SlackStandIn
                 lambda: quick.press(amal.id, channel.id, ts, "no_such_button"),
             ]
         )
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < ANSWER_WITHIN
 
 
 def test_fifty_people_race_and_one_wins(slack: SlackStandIn, client: WebClient, bot: TinyBot) -> None:
@@ -257,7 +260,8 @@ def test_a_command_that_fails_says_so(quick: SlackStandIn, raw: RawBot) -> None:
     assert quick.command(amal.id, channel.id, "/a").words == '/a failed with the error "dispatch_failed"'
     assert quick.command(amal.id, channel.id, "/b").failed
     raw.held.clear()
-    late = quick.command(amal.id, channel.id, "/c")
+    with impatient(quick):
+        late = quick.command(amal.id, channel.id, "/c")
     assert (late.status, late.words) == (0, '/c failed with the error "operation_timeout"')
     assert len(quick.ephemerals(amal.id)) == 3
 

@@ -12,6 +12,7 @@ from slack_sdk.socket_mode.builtin import SocketModeClient
 from slack_sdk.socket_mode.response import SocketModeResponse
 
 # The package needs it; an environment that was made before it did has everything else to test.
+from tests.playground.raw_bot import impatient
 from tests.playground.raw_socket import APP_TOKEN, RawSocket, connected, link
 from tests.playground.tiny_bot import SECRET, TOKEN, TinyBot, card, release_modal
 from tests.support.slack import request
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def slack() -> Iterator[SlackStandIn]:
-    """A stand-in that waits for an acknowledgement only a moment."""
+    """A stand-in that waits for an acknowledgement as long as a busy machine may take."""
     with SlackStandIn(
-        signing_secret=SECRET, bot_token=TOKEN, app_token=APP_TOKEN, answer_within=0.4
+        signing_secret=SECRET, bot_token=TOKEN, app_token=APP_TOKEN, answer_within=60
     ) as stand_in:
         yield stand_in
 
@@ -79,7 +80,7 @@ def test_a_ticket_lets_one_connection_in_and_soon_none(slack: SlackStandIn) -> N
     slack.clock.advance(60)
     too_late = RawSocket(late)
     for one in (again, unknown, too_late):
-        assert one.ended.wait(5)
+        assert one.ended.wait(30)
         assert not one.accepted
     assert slack.sockets.connected == 1
     for one in (first, again, unknown, too_late):
@@ -89,7 +90,7 @@ def test_a_ticket_lets_one_connection_in_and_soon_none(slack: SlackStandIn) -> N
 def test_another_sites_page_gets_no_connection(slack: SlackStandIn) -> None:
     for headers in ({"Origin": "https://elsewhere.example"}, {"Sec-Fetch-Site": "cross-site"}):
         socket = RawSocket(link(slack), headers)
-        assert socket.ended.wait(5)
+        assert socket.ended.wait(30)
         assert not socket.accepted
         socket.close()
 
@@ -110,7 +111,7 @@ def test_a_connection_under_debug_lasts_six_minutes(slack: SlackStandIn) -> None
 
 def test_an_eleventh_connection_is_turned_away(slack: SlackStandIn) -> None:
     with connected(slack, MOST_CONNECTIONS), connected(slack) as [late]:
-        assert late.ended.wait(5)
+        assert late.ended.wait(30)
         assert [one["type"] for one in late.messages] == ["disconnect"]
         assert late.reasons == ["too_many_websockets"]
         assert slack.sockets.connected == MOST_CONNECTIONS
@@ -183,7 +184,9 @@ def test_an_event_tells_which_try_it_is(
     slack: SlackStandIn, person: Person, channel: Channel, socket: RawSocket
 ) -> None:
     socket.silent = True
-    slack.leave(person.id, channel.id)
+    with impatient(slack):
+        slack.leave(person.id, channel.id)
+    slack.wait_until(lambda: len(socket.envelopes) == 2)
     socket.silent = False
     slack.clock.advance(60)
     tries = [(one["type"], one["retry_attempt"], one["retry_reason"]) for one in socket.envelopes]
@@ -208,11 +211,12 @@ def test_what_is_not_acknowledged_in_time_has_failed(
     slack: SlackStandIn, person: Person, channel: Channel, posted: str, socket: RawSocket
 ) -> None:
     socket.silent = True
-    result = slack.press(person.id, channel.id, posted, "claim")
-    assert result.failed
-    assert result.seconds >= 0.4
-    assert [mark.action_id for mark in slack.failures(person.id)] == ["claim"]
-    said = slack.command(person.id, channel.id, "/tiny")
+    with impatient(slack) as moment:
+        result = slack.press(person.id, channel.id, posted, "claim")
+        assert result.failed
+        assert result.seconds >= moment
+        assert [mark.action_id for mark in slack.failures(person.id)] == ["claim"]
+        said = slack.command(person.id, channel.id, "/tiny")
     assert said.words == '/tiny failed with the error "operation_timeout"'
 
 
@@ -241,14 +245,14 @@ def test_a_refreshed_connection_is_asked_to_come_anew_and_closed(
     slack.sockets.warn()
     assert slack.press(person.id, channel.id, posted, "claim").status == 200
     slack.sockets.refresh()
-    assert socket.ended.wait(5)
+    assert socket.ended.wait(30)
     assert socket.reasons == ["warning", "refresh_requested"]
     assert slack.sockets.connected == 0
 
 
 def test_turning_socket_mode_off_ends_it(slack: SlackStandIn, socket: RawSocket) -> None:
     slack.socket_mode = False
-    assert socket.ended.wait(5)
+    assert socket.ended.wait(30)
     assert socket.reasons == ["link_disabled"]
     assert refused(WebClient(token=APP_TOKEN, base_url=slack.api_url)) == "socket_mode_disabled"
 
@@ -257,7 +261,7 @@ def test_a_connection_is_cut_without_a_word(
     slack: SlackStandIn, person: Person, channel: Channel, posted: str, socket: RawSocket
 ) -> None:
     slack.sockets.cut()
-    assert socket.ended.wait(5)
+    assert socket.ended.wait(30)
     assert socket.reasons == []
     slack.wait_until(lambda: slack.sockets.connected == 0)
     assert slack.press(person.id, channel.id, posted, "claim").failed
@@ -267,12 +271,17 @@ def test_a_press_on_a_connection_that_ends_has_failed(
     slack: SlackStandIn, person: Person, channel: Channel, posted: str, socket: RawSocket
 ) -> None:
     socket.silent = True
-    later = threading.Timer(0.1, slack.sockets.cut)
+
+    def cut_once_it_came() -> None:
+        slack.wait_until(lambda: socket.envelopes)
+        slack.sockets.cut()
+
+    later = threading.Thread(target=cut_once_it_came)
     later.start()
     result = slack.press(person.id, channel.id, posted, "claim")
     later.join()
     assert result.failed
-    assert result.seconds < 0.4
+    assert result.seconds < 60
 
 
 def test_garbage_from_the_bot_is_passed_over(
@@ -304,7 +313,7 @@ def test_slack_sdks_builtin_client_works_unchanged_and_comes_back(
         for trouble in (slack.sockets.refresh, slack.sockets.cut):
             trouble()
             slack.wait_until(lambda: slack.sockets.connected == 0)
-            slack.wait_until(lambda: slack.sockets.connected == 1, timeout=15)
+            slack.wait_until(lambda: slack.sockets.connected == 1, timeout=60)
             slack.wait_until(lambda: not slack.press(person.id, channel.id, posted, "claim").failed)
         assert set(heard) == {"interactive"}
     finally:
@@ -333,7 +342,8 @@ def test_bolts_socket_mode_handler_works_unchanged(
         assert joined.status == 200
         assert bot.events[0]["type"] == "member_joined_channel"
         # Bolt acknowledges nothing that it does not handle.
-        assert slack.command(person.id, channel.id, "/unknown").failed
+        with impatient(slack):
+            assert slack.command(person.id, channel.id, "/unknown").failed
     finally:
         handler.close()  # type: ignore[no-untyped-call]
     slack.wait_until(lambda: slack.sockets.connected == 0)

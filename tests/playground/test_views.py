@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from slack_sdk.errors import SlackApiError
+from tests.playground.raw_bot import impatient
 from tests.playground.tiny_bot import button, field, plain, release_modal
 
 if TYPE_CHECKING:
@@ -215,7 +216,8 @@ def test_an_answer_that_slack_cannot_follow_fails_and_keeps_the_modal(opened: Op
 def test_a_submission_that_is_not_answered_in_time_keeps_the_modal(opened: Opened) -> None:
     slack, raw, amal = opened
     raw.held.clear()
-    result = slack.submit(amal.id)
+    with impatient(slack):
+        result = slack.submit(amal.id)
     assert (result.status, result.failed, len(slack.views(amal.id))) == (0, True, 1)
 
 

@@ -135,7 +135,7 @@ def serving(app: App) -> Iterator[str]:
         yield f"http://127.0.0.1:{server.effective_port}/slack/events"
     finally:
         server.trigger.pull_trigger(server.close)
-        thread.join(5)
+        thread.join(30)
         server.task_dispatcher.shutdown()
 
 

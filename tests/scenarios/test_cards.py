@@ -35,7 +35,7 @@ def _settled(office: Office) -> None:
             "WHERE (shown_version < wanted_version AND disabled IS NULL) OR sender IS NOT NULL"
         )
 
-    office.slack.wait_until(settled, timeout=20)
+    office.slack.wait_until(settled, timeout=60)
 
 
 def test_a_card_is_redrawn_after_every_change_from_whatever_surface(office: Office) -> None:

@@ -14,6 +14,8 @@ from dibs.playground import Result
 from dibs.store.embedded import EmbeddedPostgres
 
 FIFTY = tuple(f"Person{number:02}" for number in range(1, 51))
+AT_ONCE = 2.0
+"""Less than the deadline, to which whoever waited for the database would have to wait."""
 UNKNOWN = "We could not confirm this; look at the card before pressing again."
 AWAY = "Dibs cannot reach its database just now. Nothing changed. Please press again in a moment."
 
@@ -66,15 +68,15 @@ def test_fifty_presses_on_a_frozen_database_are_all_answered_in_time_and_in_trut
 
     # After the first hang the others are told at once.
     later = crowd.press("Person01", card, "claim")
-    assert (later.status, later.seconds < 0.5) == (200, True)
+    assert (later.status, later.seconds < AT_ONCE) == (200, True)
     crowd.hears("Person01", AWAY)
     opened = crowd.press("Person01", card, "history")
-    assert (opened.status, opened.seconds < 0.5) == (200, True)
+    assert (opened.status, opened.seconds < AT_ONCE) == (200, True)
     crowd.hears(
         "Person01", "Dibs cannot reach its database just now. Nothing changed. Please try again in a moment."
     )
     typed = crowd.slack.command(crowd.id("Sue"), crowd.channel.id, "/queue", "add Another")
-    assert typed.seconds < 0.5
+    assert typed.seconds < AT_ONCE
     assert typed.ephemeral is not None
     assert "Nothing changed." in typed.ephemeral["text"]
 
@@ -109,7 +111,7 @@ def test_a_form_that_is_sent_to_a_frozen_database_says_so_at_an_input_and_keeps_
     assert result.errors == {"reason": UNKNOWN}
     assert not result.closed
     again = crowd.submit("Person01")
-    assert (again.status, again.seconds < 0.5) == (200, True)
+    assert (again.status, again.seconds < AT_ONCE) == (200, True)
     assert "Dibs cannot reach its database just now. Nothing changed." in again.errors["reason"]
     state = crowd.opened("Person01")["state"]["values"]
     assert state["comment"]["comment"]["value"] == "Until Monday."

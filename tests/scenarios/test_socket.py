@@ -122,7 +122,7 @@ def test_the_connection_is_opened_anew(office: Office, trouble: str) -> None:
     card = office.add_task()
     getattr(office.slack.sockets, trouble)()
     office.slack.wait_until(lambda: office.slack.sockets.connected == 0)
-    office.slack.wait_until(lambda: office.slack.sockets.connected == 1, timeout=20)
+    office.slack.wait_until(lambda: office.slack.sockets.connected == 1, timeout=60)
     office.slack.wait_until(lambda: not office.press("Amal", card, "claim").failed)
     office.hears("Amal", "*SUP-1* is yours")
 

@@ -19,7 +19,7 @@ def test_a_backlog_has_an_end_and_what_exceeds_it_is_dropped_and_counted(
     done: list[int] = []
 
     def job() -> None:
-        assert let_go.wait(20)
+        assert let_go.wait(60)
         done.append(1)
 
     office.wait(lambda: not office.bot.outgoing._jobs)  # noqa: SLF001

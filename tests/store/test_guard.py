@@ -14,7 +14,7 @@ from tests.support.journey import count_events, events_of, now, together, whole_
 from tests.support.proxy import Fault, Proxy, closed_port, proxy_before
 from tests.support.store import AMAL, BILAL, Desk
 
-from dibs.deadline import Deadline
+from dibs.deadline import PRESS_SECONDS, Deadline
 from dibs.domain.errors import Busy, Lost, NothingSent, Refused
 from dibs.domain.outcomes import Outcome, Refusal, Verdict
 from dibs.domain.task import State
@@ -23,6 +23,8 @@ from dibs.store.engine import PRESS, Timeouts, make_engine
 from dibs.store.guard import Guard
 
 SLACK_SECONDS = 3.0
+AT_ONCE = 2.0
+"""Less than the deadline, to which whoever waited for the database would have to wait."""
 SELECT_ONE = sa.text("SELECT 1 AS one")
 
 
@@ -85,11 +87,11 @@ def test_fifty_presses_on_a_frozen_server_are_answered_in_time_with_what_is_know
     assert guard.away
     later, seconds = timed(far_service, task.id, AMAL)
     assert (later.verdict, later.why) == (Verdict.UNCHANGED, Refusal.DATABASE_AWAY)
-    assert seconds < 0.2
+    assert seconds < AT_ONCE
     assert not back.is_set()
 
     proxy.thaw()
-    assert back.wait(10)
+    assert back.wait(60)
     unknown = [outcome for outcome, _ in answers if outcome.unknown]
     settled = [
         far_service.settle(outcome, task_id=task.id, version=1, deadline=Deadline.after())
@@ -203,7 +205,8 @@ def test_the_deadline_of_a_press_counts_from_its_arrival(
     began = time.monotonic()
     outcome = far_service.claim(task.id, AMAL, 1, deadline=Deadline.after(since=began - 1.5))
     assert outcome.unknown
-    assert time.monotonic() - began < SLACK_SECONDS - 1.5
+    # Less than the deadline would be if it counted from here.
+    assert time.monotonic() - began < PRESS_SECONDS
 
 
 # --- connections that are lost
@@ -387,7 +390,7 @@ def test_presses_on_a_server_that_is_gone_change_nothing_and_fail_fast(desk: Des
     for _ in range(3):
         outcome, seconds = timed(service, desk.task().id, AMAL)
         assert (outcome.verdict, outcome.why) == (Verdict.UNCHANGED, Refusal.DATABASE_AWAY)
-        assert seconds < 0.5
+        assert seconds < AT_ONCE
 
 
 # --- the guard by itself
@@ -401,7 +404,7 @@ def test_an_exhausted_pool_changes_nothing_and_does_not_count_as_away(desk: Desk
     with engine.connect():
         outcome, seconds = timed(service, task.id, AMAL)
         assert (outcome.verdict, outcome.why) == (Verdict.UNCHANGED, Refusal.DATABASE_AWAY)
-        assert seconds < 1
+        assert seconds < AT_ONCE
         assert not guard.away
     assert service.claim(task.id, AMAL, 1).changed
     engine.dispose()

@@ -114,7 +114,7 @@ def test_eight_processes_at_once_upgrade_once(empty_url: str) -> None:
         assert bot.stdin is not None
         bot.stdin.write("go\n")
         bot.stdin.flush()
-    said = [bot.communicate(timeout=30)[0] for bot in bots]
+    said = [bot.communicate(timeout=100)[0] for bot in bots]
     assert said == ["True\n"] * 8
     assert [bot.returncode for bot in bots] == [0] * 8
     with engine_on(empty_url) as engine, engine.connect() as connection:

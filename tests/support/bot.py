@@ -18,7 +18,7 @@ from dibs.store.engine import BACKGROUND, make_engine
 from dibs.wiring import Bot, build
 
 SECRET, TOKEN = "a-signing-secret", "xoxb-a-token"
-WAIT_SECONDS = 5
+WAIT_SECONDS = 60
 
 
 def _nothing() -> str:

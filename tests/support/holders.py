@@ -12,7 +12,7 @@ import psycopg
 
 T = TypeVar("T")
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 LOCK: LiteralString = "SELECT FROM dibs.task WHERE id = %(id)s FOR UPDATE"
 TOUCH: LiteralString = "UPDATE dibs.task SET details = details || '.' WHERE id = %(id)s"

@@ -116,4 +116,4 @@ def lapse(desk: Desk, task: Task) -> Task:
 def together(presses: list[Callable[[], T]]) -> list[T]:
     """Press all at once, each in a thread of its own; the answers in the same order."""
     with ThreadPoolExecutor(len(presses)) as pool:
-        return [future.result(30) for future in [pool.submit(press) for press in presses]]
+        return [future.result(60) for future in [pool.submit(press) for press in presses]]

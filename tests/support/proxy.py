@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 from psycopg.conninfo import conninfo_to_dict
 
 _READY = b"Z\x00\x00\x00\x05I"
-_PATIENCE = 20.0
+_PATIENCE = 60.0
 
 
 class Fault(Enum):

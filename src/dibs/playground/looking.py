@@ -83,7 +83,7 @@ class Looking:
         """Return the calls of one method; `response_url` is a name like any other."""
         return [call for call in self.calls if call.method == method]
 
-    def wait_until(self, predicate: Callable[[], object], timeout: float = 5.0) -> None:
+    def wait_until(self, predicate: Callable[[], object], timeout: float = 30.0) -> None:
         """Wait until something holds, or raise TimeoutError."""
         end = time.monotonic() + timeout
         while not predicate():

@@ -8,7 +8,7 @@ import json
 import secrets
 import threading
 import time
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, InvalidStateError
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -154,12 +154,11 @@ class Sockets:
         `before` is called when all is ready to go, so that several can leave at the same moment.
         """
         started = time.perf_counter()
-        connection = self._one()
-        if connection is None:
-            return Answer(0, 0.0)
         envelope_id = secrets.token_hex(16)
         answer: Future[Json] = Future()
-        connection.waiting[envelope_id] = answer
+        connection = self._one(envelope_id, answer)
+        if connection is None:
+            return Answer(0, 0.0)
         before()
         started = time.perf_counter()
         connection.say({"envelope_id": envelope_id, **envelope})
@@ -176,12 +175,15 @@ class Sockets:
         body = json.dumps(payload) if payload and envelope["accepts_response_payload"] else ""
         return Answer(200, time.perf_counter() - started, body)
 
-    def _one(self) -> Connection | None:
+    def _one(self, envelope_id: str, answer: Future[Json]) -> Connection | None:
+        """Return an open connection, on which `answer` is awaited before it can have ended."""
         with self._lock:
             if not self._open:
                 return None
             self._next += 1
-            return self._open[self._next % len(self._open)]
+            connection = self._open[self._next % len(self._open)]
+            connection.waiting[envelope_id] = answer
+            return connection
 
     # What Slack does to connections, and what a bad network does
 
@@ -227,5 +229,7 @@ def _take(connection: Connection, text: str) -> None:
     except ValueError:
         return
     answer = connection.waiting.get(str(told.get("envelope_id"))) if isinstance(told, dict) else None
-    if answer is not None and not answer.done():
-        answer.set_result(told)
+    if answer is not None:
+        # It may have come twice, or just as the connection was given up.
+        with contextlib.suppress(InvalidStateError):
+            answer.set_result(told)
