@@ -134,9 +134,12 @@ def serving(app: App) -> Iterator[str]:
     try:
         yield f"http://127.0.0.1:{server.effective_port}/slack/events"
     finally:
-        server.trigger.pull_trigger(server.close)
-        thread.join(30)
         server.task_dispatcher.shutdown()
+        # The thread waits for the lock, so that it does not close what wakes it while it is being woken.
+        with server.trigger.lock:
+            server.trigger.thunks.append(server.close)
+            server.trigger.pull_trigger()
+        thread.join(30)
 
 
 @contextmanager

@@ -120,3 +120,19 @@ def test_a_connection_that_is_kept_open_does_not_hold_up_the_stop(database_url: 
     # Nobody would end the connection before the test does.
     assert time.monotonic() - started < 30
     connection.close()
+
+
+def test_who_waits_for_the_sockets_closes_none_while_it_is_being_woken(database_url: str) -> None:
+    with open_office(database_url, people=("Sue",)) as office:
+        wakes = office.bot.http._listening[0].trigger  # noqa: SLF001
+        wake = wakes._physical_pull  # noqa: SLF001
+
+        def wake_slowly() -> None:
+            wake()
+            time.sleep(0.2)
+            # Nothing would be there any more to write to.
+            wake()
+
+        wakes._physical_pull = wake_slowly  # noqa: SLF001
+        office.bot.close()
+        office.bot.close()

@@ -104,7 +104,7 @@ class SlackHttp:
         self._listening = [s for s in self._sockets.values() if isinstance(s, BaseWSGIServer)]
         for listening in self._listening:
             listening.channel_class = _StampingChannel
-        self._running = False
+        self._running = self._closed = False
 
     @property
     def port(self) -> int:
@@ -117,14 +117,21 @@ class SlackHttp:
         self._server.run()
 
     def close(self) -> None:
-        """Stop taking requests; those that are being answered still are."""
+        """Stop taking requests; those that are being answered still are. The second time it does nothing."""
+        if self._closed:
+            return
+        self._closed = True
         for listening in self._listening:
             listening.task_dispatcher.shutdown(cancel_pending=False, timeout=_LAST_ANSWERS_SECONDS)
-        running, self._running = self._running, False
-        if running:
+        if self._running:
             # The thread that waits for the sockets closes them, connections that are kept open included,
             # or it would wait for those, and for a second in any case.
-            self._listening[0].trigger.pull_trigger(self._close_sockets)
+            wakes = self._listening[0].trigger
+            # It may be awake already for somebody else's sake: it must not close what wakes it until that is
+            # done with, or the wake-up goes to a file that is closed, or to another that has its number now.
+            with wakes.lock:
+                wakes.thunks.append(self._close_sockets)
+                wakes.pull_trigger()
         else:
             self._close_sockets()
 
