@@ -70,13 +70,19 @@ def test_add_list_mine_next_and_help(office: Office, prefix: str) -> None:
     ):
         assert words in listed
     for words in ("help", "", "nobody knows this"):
-        assert "/queue create" in typed("Amal", words)
+        assert f"{prefix} create" in typed("Amal", words)
     assert "Dibs does not know “nobody”. Nothing changed." in typed("Amal", "nobody knows this")
 
 
 def test_dibs_alone_and_with_an_unknown_word_helps(office: Office) -> None:
     for words in ("", "help", "nonsense", "  "):
-        assert "*Dibs* gives every task" in office.type("Amal", words, "/dibs")
+        told = office.type("Amal", words, "/dibs")
+        assert "*Dibs* gives every task" in told
+        assert "`/dibs queue next` gives you" in told
+        assert "`/dibs release SUP-12`" in told
+        assert "`/dibs audit queue`" in told
+        assert "`/queue next`" not in told
+        assert "`/queue next` gives you" in office.type("Amal", words)
 
 
 def test_two_people_who_ask_for_the_next_task_at_once_get_two(office: Office) -> None:

@@ -158,8 +158,8 @@ def _next(front: Front, typed: Typed, _rest: str) -> Answer:
 
 
 def _help(front: Front, typed: Typed, _rest: str) -> Answer:
-    del front, typed
-    return said(
+    del front
+    told = (
         "*Dibs* gives every task in a shared queue one owner at a time.\n"
         "• `/queue create` makes a queue in this channel; `/queue settings` lets its supervisors change it\n"
         "• `/queue add Refund order 1001` adds a task; "
@@ -174,8 +174,10 @@ def _help(front: Front, typed: Typed, _rest: str) -> Answer:
         "*Release* to hand it back; `/release SUP-12` does that from anywhere\n"
         "• `/audit SUP-1` shows what happened to a task, `/audit queue` what happened in the queue, "
         "`/audit @name` what a person did\n"
-        "Where another app has taken `/queue`, `/dibs queue` does the same."
     )
+    for command in (Command.QUEUE, Command.RELEASE, Command.AUDIT):
+        told = told.replace(f"`{command}", f"`{as_typed(typed, command)}")
+    return said(f"{told}Where another app has taken `/queue`, `/dibs queue` does the same.")
 
 
 def _unknown(front: Front, typed: Typed, _rest: str) -> Answer:
