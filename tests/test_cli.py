@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -97,6 +98,18 @@ def test_the_bot_serves_a_workspace_and_stops_when_told(database_url: str, over:
     with psycopg.connect(database_url) as connection:
         row = connection.execute("SELECT owner_id, version FROM dibs.task").fetchone()
     assert row == (amal.id, 2)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="signals one thread through Linux's own call")
+def test_the_bot_stops_whichever_thread_is_given_the_signal(database_url: str) -> None:
+    with SlackStandIn(signing_secret=_SECRET, bot_token=_TOKEN) as slack:
+        settings = {"SLACK_BOT_TOKEN": _TOKEN, "SLACK_API_URL": slack.api_url, "DATABASE_URL": database_url}
+        with _program(**settings, SLACK_SIGNING_SECRET=_SECRET) as program:
+            _first_address(program)
+            threads = {int(thread.name) for thread in Path(f"/proc/{program.pid}/task").iterdir()}
+            another = min(threads - {program.pid})
+            assert ctypes.CDLL(None).tgkill(program.pid, another, signal.SIGTERM) == 0
+            assert program.wait(PATIENCE) == 0
 
 
 def test_the_playground_starts_where_nothing_is_set_and_keeps_its_tasks(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ from dibs.store.engine import DatabaseUnusable
 from dibs.wiring import Bot, build
 
 _FAILED = 1
+_AWAKE_SECONDS = 0.5
+"""How often the main thread looks whether a signal was given to another."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -62,7 +64,7 @@ def run_bot(settings: Settings, stopped: threading.Event) -> None:
         where = f"http://{settings.host}:{bot.http.port}"
         over = "over Socket Mode" if bot.socket else f"to {where}/slack/events"
         _say(f"Dibs is running. Slack's requests come {over}; {where}/readyz tells how it is.")
-        stopped.wait()
+        _wait_for(stopped)
 
 
 def run_playground(settings: Settings, stopped: threading.Event) -> None:
@@ -89,7 +91,7 @@ def run_playground(settings: Settings, stopped: threading.Event) -> None:
                 f"Open {slack.page_url} in a browser. Press Ctrl-C here to stop.\n"
                 f"The tasks and their records are kept{where}; what else was said is not."
             )
-            stopped.wait()
+            _wait_for(stopped)
 
 
 @contextlib.contextmanager
@@ -138,6 +140,12 @@ def _stop_on_signals() -> threading.Event:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
     return stopped
+
+
+def _wait_for(stopped: threading.Event) -> None:
+    # The system may give a signal to any thread, but only the main one runs its handler, once it wakes up.
+    while not stopped.wait(_AWAKE_SECONDS):
+        pass
 
 
 def _parser() -> argparse.ArgumentParser:
