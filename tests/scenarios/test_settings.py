@@ -50,6 +50,27 @@ def _refused(office: Office, who: str = "Sue", **values: object) -> dict[str, st
     return result.errors
 
 
+# --- a queue without supervisors
+
+
+def test_where_no_supervisor_is_left_whoever_may_claim_names_others(office: Office) -> None:
+    office.verify_members()
+    assert "Only supervisors of *SUP* may change its settings" in office.type("Amal", "settings")
+    office.type("Sue", "pause")
+    office.execute("UPDATE dibs.queue_member SET standing = 'deactivated' WHERE supervisor")
+    refused = office.type("Amal", "resume")
+    assert "Only supervisors of *SUP* may resume it, and none of them can be reached." in refused
+    assert "can name others with `/queue settings SUP`" in refused
+    assert _values(_open(office, "Amal"))["supervisors"] == [office.id("Amal")]
+    assert office.submit("Amal").closed
+    assert _supervisors(office) == {"Amal"}
+    [changed] = office.rows("SELECT actor_id, detail FROM dibs.event WHERE kind = 'settings_changed'")
+    assert changed["actor_id"] == office.id("Amal")
+    assert changed["detail"]["supervisors"] == {"old": [office.id("Sue")], "new": [office.id("Amal")]}
+    assert "*SUP* goes on" in office.type("Amal", "resume")
+    assert "Only supervisors of *SUP* may change its settings" in office.type("Bilal", "settings")
+
+
 # --- making a queue
 
 

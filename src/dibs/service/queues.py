@@ -106,6 +106,11 @@ class QueueService:
         rows = self._guard.run_once(queues.SUPERVISORS, {"queue_id": queue_id}, deadline or Deadline.after())
         return tuple(row["user_id"] for row in rows)
 
+    def may_name_supervisors(self, queue_id: int, user_id: str, *, deadline: Deadline | None = None) -> bool:
+        """Whether a queue has nobody left who supervises it, and this person may claim in it."""
+        values = {"queue_id": queue_id, "user_id": user_id}
+        return bool(self._guard.run_once(queues.MAY_NAME_SUPERVISORS, values, deadline or Deadline.after()))
+
     def last_change(self, queue_id: int, *, deadline: Deadline | None = None) -> tuple[str, datetime] | None:
         """Who changed the settings within the last day, and when; None where nobody did."""
         rows = self._guard.run_once(queues.LAST_CHANGE, {"queue_id": queue_id}, deadline or Deadline.after())
@@ -123,8 +128,9 @@ class QueueService:
     ) -> Settled:
         """Change what is set for a queue, as a supervisor who saw the settings of version `seen`.
 
-        Refused with NOT_A_SUPERVISOR, and with STALE where they were changed since. An operation id that
-        was used before is answered as the first time.
+        Where nobody is left who supervises it, whoever may claim in it may do this, or nobody could.
+        Refused with NOT_A_SUPERVISOR, and with STALE where they were changed since. An operation id
+        that was used before is answered as the first time.
         """
         deadline = deadline or Deadline.after()
         settings = new.as_values()

@@ -83,6 +83,15 @@ SUPERVISORS = sa.text(
     'ORDER BY m.user_id COLLATE "C"'
 )
 
+MAY_NAME_SUPERVISORS = sa.text(
+    """
+SELECT FROM dibs.queue_member m
+WHERE m.queue_id = :queue_id AND m.user_id = :user_id AND m.standing = 'eligible' AND NOT EXISTS (
+    SELECT FROM dibs.queue_member s
+    WHERE s.queue_id = m.queue_id AND s.supervisor AND s.standing <> 'deactivated')"""
+)
+"""A row where nobody is left who supervises the queue, and this person may claim in it."""
+
 # What is set, by the names of `dibs.domain.settings.QueueSettings`.
 _SETTABLE = (
     "name",
@@ -107,7 +116,7 @@ CHANGE_SETTINGS = sa.text(
 WITH locked AS MATERIALIZED (
     SELECT q.* FROM dibs.queue q WHERE q.id = :queue_id FOR NO KEY UPDATE
 ), people AS MATERIALIZED (
-    SELECT m.user_id, m.supervisor FROM dibs.queue_member m
+    SELECT m.user_id, m.supervisor, m.standing FROM dibs.queue_member m
     WHERE m.queue_id = (SELECT l.id FROM locked l) ORDER BY m.user_id FOR UPDATE
 ), known AS MATERIALIZED (
     SELECT l.*, clock_timestamp() AS clock,
@@ -121,7 +130,9 @@ WITH locked AS MATERIALIZED (
             FROM jsonb_each(CAST(:settings AS jsonb)) a JOIN jsonb_each(k.before) b USING (key)
             WHERE a.value <> b.value) AS changes,
            CASE
-               WHEN NOT EXISTS (SELECT FROM people p WHERE p.user_id = :actor AND p.supervisor)
+               WHEN NOT EXISTS (SELECT FROM people p WHERE p.user_id = :actor AND (
+                   p.supervisor OR (p.standing = 'eligible' AND NOT EXISTS (
+                       SELECT FROM people s WHERE s.supervisor AND s.standing <> 'deactivated'))))
                    THEN '{Refusal.NOT_A_SUPERVISOR}'
                WHEN k.settings_version <> :seen OR k.settings_version <>
                    (SELECT q.settings_version FROM dibs.queue q WHERE q.id = k.id) THEN '{Refusal.STALE}'

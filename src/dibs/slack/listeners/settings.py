@@ -59,6 +59,10 @@ def settings(front: Front, typed: Typed, rest: str) -> Answer:
     if not isinstance(queue, Queue):
         return queue
     supervisors = front.queues.supervisors(queue.id, deadline=origin.deadline)
+    if origin.user_id not in supervisors and front.queues.may_name_supervisors(
+        queue.id, origin.user_id, deadline=origin.deadline
+    ):
+        supervisors = (origin.user_id,)
     if origin.user_id not in supervisors:
         return said(_not_yours(queue, supervisors))
     view = form_of_settings.settings(

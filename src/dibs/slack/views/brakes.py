@@ -103,5 +103,10 @@ def recorded(event: Event) -> str:
 def _refused(key: str, what: str, supervisors: tuple[str, ...], *, replayed: bool) -> str:
     if replayed:
         return f"This was answered before. Only supervisors of *{key}* may {what} it."
-    who = text.people(supervisors) or "nobody yet"
+    if not supervisors:
+        return (
+            f"Only supervisors of *{key}* may {what} it, and none of them can be reached. Nothing changed. "
+            f"Whoever may claim in *{key}* can name others with `/queue settings {key}`."
+        )
+    who = text.people(supervisors)
     return f"Only supervisors of *{key}* may {what} it: {who}. Nothing changed."

@@ -54,7 +54,8 @@ def _why_here(letter: Letter) -> str:
     if letter.recipient == letter.queue_channel:
         return (
             "\nThis channel is told, because none of the queue's supervisors can be reached. "
-            "Tell the people who run Dibs, who can name others."
+            f"Whoever may claim here can name others with `/queue settings {letter.queue_key}`, "
+            "and one of those can do what supervisors do."
         )
     return f"\nYou are told directly, because the alert channel <#{instead_of}> cannot be reached."
 
