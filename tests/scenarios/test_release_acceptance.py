@@ -94,7 +94,9 @@ def test_audit_write_failure_expect_the_release_to_roll_back(
     assert "was not handed back" in result.errors["reason"]
     _unchanged(office, before)
     assert office.count("external_action", status="in_progress") == 1
-    assert office.count("event") == events
+    assert office.count("event", kind="released") == 0
+    assert office.count("event", kind="release_rejected") == 1
+    assert office.count("event") == events + 1
     assert f"owner <@{office.id('Dana')}>" in office.card(card)["text"]
 
 
