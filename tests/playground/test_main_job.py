@@ -88,6 +88,8 @@ def test_over_socket_mode(database_url: str) -> None:
         office.slack.install(manifest("slack-socket.json"))
         assert office.bot.socket
         office.bot.socket.connect()
+        # The bot may know that it is connected a moment before Slack counts the connection.
+        office.wait(lambda: office.slack.sockets.connected == 1)
         lives_through_its_main_job(office)
         assert office.slack.sockets.connected == 1
         assert office.slack.bot_url == ""

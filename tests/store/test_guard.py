@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 import sqlalchemy as sa
-from tests.support.holders import LOCK, Pressed, holder, wait_for_waiters, wait_until
+from tests.support.holders import LOCK, PATIENCE, Pressed, holder, wait_for_waiters, wait_until
 from tests.support.journey import count_events, events_of, now, together, whole_row
 from tests.support.proxy import Fault, Proxy, closed_port, proxy_before
 from tests.support.store import AMAL, BILAL, Desk
@@ -326,7 +326,7 @@ def test_a_write_that_is_still_waiting_is_not_settled_as_lost(
         outcome = pressed.answer()
         assert outcome.unknown
         settling = Pressed(
-            lambda: patient.settle(outcome, task_id=task.id, version=1, deadline=Deadline.after())
+            lambda: patient.settle(outcome, task_id=task.id, version=1, deadline=Deadline.after(PATIENCE))
         )
         wait_for_waiters(database_url, 2)
         assert not settling.answered

@@ -43,7 +43,8 @@ class Office:
 
     def make_queue(self, by: str = "Sue", *, key: str = "SUP", minutes: int = 30) -> None:
         """Make a queue as a person does: the command, then the form."""
-        self.slack.command(self.id(by), self.channel.id, "/queue", "create")
+        opened = self.slack.command(self.id(by), self.channel.id, "/queue", "create")
+        assert opened.status == 200, opened
         result = self.slack.submit(
             self.id(by), {"name": "Support", "key": key, "lease_minutes": str(minutes)}
         )

@@ -143,7 +143,8 @@ class Proxy:
         return len(self._faults)
 
     def cut_all(self) -> None:
-        for link in self._links:
+        """Cut every connection that exists. Those that are opened because of it are not among them."""
+        for link in tuple(self._links):
             link.cut()
 
     def deliver_late(self) -> int:
