@@ -10,6 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 import pytest
 import sqlalchemy as sa
+from hypothesis import HealthCheck, settings
 from tests.support.bot import Office, open_office
 from tests.support.postgres import postgres_server
 from tests.support.store import Desk, open_desk
@@ -19,6 +20,13 @@ from dibs.store import schema
 from dibs.store.engine import BACKGROUND, PRESS, make_engine
 
 __all__ = ["postgres_server"]
+
+# The same examples each time, however long a busy machine takes for one: a change is judged by what it
+# changes. Others are looked for with `pytest --hypothesis-profile=default`.
+settings.register_profile(
+    "same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("same")
 
 _numbers = itertools.count(1)
 
