@@ -325,3 +325,14 @@ def test_a_version_that_no_task_can_have_is_refused(
     task = place(desk, State.CLAIMED)
     assert service.release(task.id, AMAL, version, reason="shift_ending").unchanged
     assert now(desk, task).version == task.version
+
+
+def test_a_queue_without_tasks_goes_on_when_it_is_resumed(desk: Desk, pauses: ReleasePauses) -> None:
+    _supervised(desk)
+    desk.execute(
+        "UPDATE dibs.breaker SET releases_paused_since = now(), releases_paused_why = 'a test', "
+        "release_trip = 1 WHERE queue_id = :q",
+        q=desk.queue.id,
+    )
+    assert _resume(desk, pauses) is Resumption.RESUMED
+    assert not _paused(desk)[0]

@@ -142,7 +142,11 @@ class ReleasePauses:
 
         def trial(run: Run) -> str:
             run(release_pauses.LIFT_FOR_TRIAL, {"queue_id": queue_id})
-            [task] = run(release_pauses.HOLD_FOR_TRIAL, {"queue_id": queue_id, "actor": actor_id})
+            tasks = run(release_pauses.HOLD_FOR_TRIAL, {"queue_id": queue_id, "actor": actor_id})
+            if not tasks:
+                # A queue without tasks has nothing that could be handed back.
+                raise _TrialWorked
+            task = tasks[0]
             attempt = Attempt(
                 Operation.RELEASE,
                 task["id"],
