@@ -226,7 +226,11 @@ class TestWhenTheBotIsKilled:
             assert remembered(running.url) == "first second third"
 
     def test_where_the_kernel_does_not_tell_the_server_a_watcher_does(self) -> None:
-        with spawn([sys.executable, "-c", "input()"]) as stand_in:
+        # Whatever this process was started with, the one that stands in for the server does not ignore SIGINT.
+        listens = "import signal; signal.signal(signal.SIGINT, signal.SIG_DFL); print(flush=True); input()"
+        with spawn([sys.executable, "-c", listens]) as stand_in:
+            assert stand_in.stdout is not None
+            stand_in.stdout.readline()
             watch = [sys.executable, str(process.HERE / "watch.py")]
             with subprocess.Popen(watch, stdin=subprocess.PIPE) as watcher:  # noqa: S603
                 watcher.communicate(str(stand_in.pid).encode(), PATIENCE)
