@@ -117,6 +117,7 @@ def set_the_scene(slack: SlackStandIn, bot: Bot) -> None:
         bot.queues.add_task(queue.id, title, supervisor, details=details, op_id=f"scene:{uuid.uuid4()}")
     bot.membership.catch_up()
     bot.delivery.deliver_once()
+    bot.notices.deliver_once()
     slack.levers = [
         Lever(
             _END_LEASES,

@@ -274,6 +274,14 @@ def test_the_tour_is_closed_opened_and_remembered(visit: Visit) -> None:
     expect(visit.tour.locator("[data-done=true]")).to_have_count(0)
 
 
+def test_after_a_reload_the_tour_goes_on_where_something_is_left_to_do(visit: Visit) -> None:
+    visit.tour.locator("[data-tour-step='3']").click()
+    visit.button(visit.left, "history").click()
+    visit.ticked_off(3)
+    visit.page.reload()
+    visit.at_step(4)
+
+
 def test_the_newest_message_stays_in_sight_whatever_the_tour_takes(visit: Visit) -> None:
     visit.page.set_viewport_size({"width": 900, "height": 700})
     for _ in range(2):

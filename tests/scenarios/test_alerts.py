@@ -239,6 +239,31 @@ def test_an_alert_follows_its_task_until_it_is_checked(office: Office, alerts: C
     ) == 0
 
 
+def test_an_alert_that_still_matters_goes_where_its_queue_goes(office: Office, alerts: Channel) -> None:
+    lapse(office)
+    deliver(office)
+    [before] = sent_to(office, alerts)
+    elsewhere = office.slack.add_channel(
+        "elsewhere", members=[person.id for person in office.people.values()]
+    )
+    queue = office.bot.queues.by_key(office.slack.team_id, "SUP")
+    assert queue is not None
+    office.bot.delivery.post_again(queue.id, office.channel.id, alert_channel=elsewhere.id)
+    deliver(office)
+    [alert] = sent_to(office, elsewhere)
+    assert alert["text"] == before["text"]
+    office.slack.press(office.id("Sue"), elsewhere.id, alert["ts"], "task_check")
+    assert office.submit("Sue", {"finding": "The bank says no."}).closed
+    office.wait(lambda: "was checked by" in sent_to(office, elsewhere)[0]["text"])
+    assert sent_to(office, alerts) == [before]
+    # What is over goes nowhere.
+    quiet(office)
+    office.bot.delivery.post_again(queue.id, office.channel.id, alert_channel=alerts.id)
+    deliver(office)
+    assert sent_to(office, alerts) == [before]
+    assert len(sent_to(office, elsewhere)) == 1
+
+
 def test_a_press_on_an_alert_redraws_the_card_and_not_the_alert_in_its_place(
     office: Office, alerts: Channel
 ) -> None:

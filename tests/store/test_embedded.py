@@ -226,7 +226,7 @@ class TestWhenTheBotIsKilled:
             assert remembered(running.url) == "first second third"
 
     def test_where_the_kernel_does_not_tell_the_server_a_watcher_does(self) -> None:
-        # Whatever this process was started with, the one that stands in for the server does not ignore SIGINT.
+        # Whatever this process was started with, the one in the server's place does not ignore SIGINT.
         listens = "import signal; signal.signal(signal.SIGINT, signal.SIG_DFL); print(flush=True); input()"
         with spawn([sys.executable, "-c", listens]) as stand_in:
             assert stand_in.stdout is not None

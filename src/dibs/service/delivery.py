@@ -146,7 +146,8 @@ class DeliveryService:
     def post_again(self, queue_id: int, channel_id: str, *, alert_channel: str | None) -> None:
         """Show a queue in this channel from now on, and post the cards of its unfinished tasks there.
 
-        Its alerts go to `alert_channel`, or else to the supervisors; those that were sent stay as they are.
+        Its alerts go to `alert_channel`, or else to the supervisors. What still matters of those that were
+        sent to an alert channel before is sent there again; other messages stay as they are.
         """
         values = {"queue_id": queue_id, "channel_id": channel_id, "alert_channel": alert_channel}
         self._guard.run(cards.POST_AGAIN, values, Deadline.after(STATEMENT_SECONDS))

@@ -138,10 +138,14 @@ ORDER BY p.new DESC, p.place, p.task_id"""
 )
 """`channel_id` is null for a redraw."""
 
+# A key ends with the recipient.
+_THERE = "concat(left(o.key, length(o.key) - length(o.recipient)), CAST(:alert_channel AS text))"
+
 # The queue, its messages and its cards, in the order in which others lock them: a change of the settings has
 # the queue and waits for people; a press has its person and waits for its messages; then come the cards.
+# An alert that still follows its task or its queue follows it to the new alert channel, too.
 POST_AGAIN = sa.text(
-    """
+    f"""
 WITH moved AS (
     UPDATE dibs.queue
     SET channel_id = :channel_id, alert_channel = :alert_channel,
@@ -149,14 +153,23 @@ WITH moved AS (
     WHERE id = :queue_id
     RETURNING id
 ), messages AS MATERIALIZED (
-    SELECT o.id FROM moved m JOIN dibs.outbox o ON o.queue_id = m.id
+    SELECT o.id, o.live AND o.recipient = q.alert_channel AND NOT EXISTS (
+               SELECT FROM dibs.outbox t WHERE t.key = {_THERE} AND t.id <> o.id) AS follows
+    FROM moved m JOIN dibs.queue q ON q.id = m.id JOIN dibs.outbox o ON o.queue_id = m.id
     WHERE o.live OR o.shown < o.wanted ORDER BY o.id FOR UPDATE OF o
 ), locked AS MATERIALIZED (
     SELECT c.task_id FROM moved m JOIN dibs.task t ON t.queue_id = m.id JOIN dibs.card c ON c.task_id = t.id
     WHERE t.state <> 'done' AND (SELECT count(*) FROM messages) >= 0
     ORDER BY c.task_id FOR UPDATE OF c
 ), left_behind AS (
-    UPDATE dibs.outbox o SET live = false, wanted = o.shown FROM messages m WHERE o.id = m.id
+    UPDATE dibs.outbox o SET live = false, wanted = o.shown
+    FROM messages m WHERE o.id = m.id AND m.follows IS NOT TRUE
+), following AS (
+    UPDATE dibs.outbox o
+    SET key = {_THERE}, recipient = :alert_channel, channel_id = NULL, message_ts = NULL,
+        shown = 0, wanted = 1, given_up = NULL, attempts = 0, sender = NULL, sender_until = NULL,
+        next_try_at = clock_timestamp()
+    FROM messages m WHERE o.id = m.id AND m.follows
 )
 UPDATE dibs.card c
 SET message_ts = NULL, shown_version = 0, attempts = 0, sender = NULL, sender_until = NULL,

@@ -40,10 +40,17 @@ export class Tour {
     if (key === this.known) return;
     const before = this.steps;
     [this.known, this.steps] = [key, steps];
-    this.at = Math.min(this.at, Math.max(steps.length - 1, 0));
+    if (before.length !== steps.length) this.at = this.whereToGoOn();
     this.draw();
     const news = before.length === steps.length ? steps.filter((step, number) => step.done && !before[number].done) : [];
     if (news.length && this.open) this.status.textContent = `Ticked off: ${news.map((step) => step.title).join(", ")}.`;
+  }
+
+  /** Where this person was, or the first step after it that has not happened yet. */
+  whereToGoOn() {
+    const last = Math.max(this.steps.length - 1, 0);
+    const next = this.steps.findIndex((step, number) => number >= this.at && !step.done);
+    return next === -1 ? last : next;
   }
 
   build() {
