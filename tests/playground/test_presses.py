@@ -118,8 +118,9 @@ def test_slack_waits_three_seconds_unless_told_otherwise() -> None:
     with stand_in, silent:
         stand_in.bot_url = f"http://127.0.0.1:{silent.getsockname()[1]}/slack/events"
         amal, channel, ts = in_channel(stand_in)
+        assert ANSWER_WITHIN == 3
         # The rest is what a busy machine may take.
-        assert 2.9 < stand_in.press(amal.id, channel.id, ts, "claim").seconds < 6
+        assert 2.9 < stand_in.press(amal.id, channel.id, ts, "claim").seconds < 30
 
 
 def test_presses_together_are_all_on_their_way_before_one_is_answered(
@@ -133,7 +134,11 @@ def test_presses_together_are_all_on_their_way_before_one_is_answered(
     assert len(raw.requests) == 50
 
 
-def test_an_act_that_never_sends_does_not_hold_up_the_others(quick: SlackStandIn) -> None:
+def test_an_act_that_never_sends_does_not_hold_up_the_others(
+    quick: SlackStandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # So long whoever has come to the gate would wait for it.
+    monkeypatch.setattr("dibs.playground.bot.ANSWER_WITHIN", 60)
     amal, channel, ts = in_channel(quick)
     started = time.monotonic()
     with pytest.raises(LookupError):
@@ -143,7 +148,7 @@ def test_an_act_that_never_sends_does_not_hold_up_the_others(quick: SlackStandIn
                 lambda: quick.press(amal.id, channel.id, ts, "no_such_button"),
             ]
         )
-    assert time.monotonic() - started < ANSWER_WITHIN
+    assert time.monotonic() - started < 30
 
 
 def test_fifty_people_race_and_one_wins(slack: SlackStandIn, client: WebClient, bot: TinyBot) -> None:

@@ -135,7 +135,7 @@ def asked(slack: SlackStandIn, **more: str) -> dict[str, str]:
 def answered(slack: SlackStandIn, told: dict[str, str]) -> tuple[int, dict[str, str]]:
     """Press a button on the installation page; the status and what the app's address is told."""
     parts = urlsplit(slack.authorize_url)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=10)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=60)
     kind = {"Content-Type": "application/x-www-form-urlencoded"}
     connection.request("POST", parts.path, urlencode(told), kind)
     response = connection.getresponse()

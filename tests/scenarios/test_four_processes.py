@@ -74,7 +74,7 @@ def test_each_expiry_and_each_alert_happens_once_and_no_card_is_lost(
                 "UNION ALL SELECT FROM dibs.card WHERE message_ts IS NULL"
             )
 
-        office.slack.wait_until(settled, timeout=60)
+        office.slack.wait_until(settled, timeout=120)
     engine.dispose()
     expiries = office.rows(
         "SELECT task_id, version_after FROM dibs.event WHERE kind = 'expired' ORDER BY task_id, version_after"

@@ -44,7 +44,7 @@ def picture(office: Office, name: str) -> File:
             return []
         return office.slack.files(office.slack.world.direct_channel(office.id(name)).id)
 
-    office.slack.wait_until(files, timeout=30)
+    office.slack.wait_until(files, timeout=60)
     (found,) = files()
     return found
 

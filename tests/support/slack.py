@@ -15,7 +15,7 @@ def request(
 ) -> tuple[int, str]:
     """Send one HTTP request, past every proxy, and return the status and the body."""
     parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=30)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
     try:
         path = f"{parts.path}?{parts.query}" if parts.query else parts.path
         connection.request(method, path, body, dict(headers or {}))
