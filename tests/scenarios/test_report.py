@@ -166,3 +166,9 @@ def test_what_takes_longer_than_an_answer_may_follows_by_itself(worked: Office, 
 def test_the_answer_is_made_of_blocks(worked: Office) -> None:
     assert [block["type"] for block in blocks(worked, "Amal", "report")] == ["section"] * 7 + ["context"]
     picture(worked, "Amal")
+
+
+def test_a_report_quotes_commands_as_the_person_types_them(office: Office) -> None:
+    assert "`/dibs queue report SUP 90`" in office.type("Amal", "queue report", "/dibs")
+    office.press("Amal", office.add_task(), "claim")
+    assert "`/dibs queue report SUP 90`" in office.type("Amal", "queue report", "/dibs")

@@ -85,7 +85,7 @@ def test_the_words_hold_every_figure() -> None:
         expired=2,
         reasons=(("shift_ending", 3), ("needs_specialist", 1)),
     )
-    said = report(found).text
+    said = report(found, "/queue").text
     for words in (
         "*Lease review of SUP* Support",
         "The last 30 days",
@@ -104,19 +104,19 @@ def test_the_words_hold_every_figure() -> None:
 
 @pytest.mark.parametrize("name", REVIEWS)
 def test_every_review_passes_slacks_limits_and_its_text_says_all_that_its_blocks_say(name: str) -> None:
-    message = report(REVIEWS[name])
+    message = report(REVIEWS[name], "/queue")
     assert [str(fault) for fault in check_blocks(message.blocks, "message")] == []
     assert text.length(message.text) <= MOST_TEXT
     for block in message.blocks:
         said = block["elements"][0]["text"] if block["type"] == "context" else block["text"]["text"]
         assert said in message.text
     assert 0 < text.length(alt_text(REVIEWS[name])) <= 1000
-    assert "30 min" in nothing_seen(review([]))
+    assert "30 min" in nothing_seen(review([]), "/queue")
 
 
 def test_a_length_that_was_not_seen_is_said_to_be_unknown_once() -> None:
-    nothing_finished = report(REVIEWS["none finished"]).text
-    some_finished = report(review([*done(*[5] * 10), *cut_short(*[31] * 5)])).text
+    nothing_finished = report(REVIEWS["none finished"], "/queue").text
+    some_finished = report(review([*done(*[5] * 10), *cut_short(*[31] * 5)]), "/queue").text
     assert "30 of them cut short. So many were cut short that it was not seen how long they take." in (
         nothing_finished
     )
@@ -126,7 +126,7 @@ def test_a_length_that_was_not_seen_is_said_to_be_unknown_once() -> None:
 
 def test_what_is_suggested_says_why() -> None:
     def said(observations: list[Lasted], days: int = 30) -> str:
-        return report(review(observations, days=days)).text.split("*Suggested lease*: ")[1]
+        return report(review(observations, days=days), "/queue").text.split("*Suggested lease*: ")[1]
 
     assert said(done(3)).startswith(
         "none yet. 20 finished tasks are needed to go by, and there are 1. A longer period may show more: "
@@ -150,7 +150,7 @@ def test_what_is_suggested_says_why() -> None:
 def test_names_and_reasons_of_any_length_pass_slacks_limits_and_are_escaped(
     name: str, reasons: list[tuple[str, int]]
 ) -> None:
-    message = report(review(done(1), name=name + "<!channel>&", reasons=tuple(reasons)))
+    message = report(review(done(1), name=name + "<!channel>&", reasons=tuple(reasons)), "/queue")
     assert [str(fault) for fault in check_blocks(message.blocks, "message")] == []
     assert text.length(message.text) <= MOST_TEXT
     assert "<!channel>" not in message.text

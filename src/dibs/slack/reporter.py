@@ -29,7 +29,7 @@ PICTURE_UNKNOWN = (
 )
 NOT_COUNTED = (
     "The report could not be made: the database did not answer in time. Nothing changed. Please try a "
-    "shorter period, such as `/queue report {key} 7`, or try again in a moment."
+    "shorter period, such as `{command} report {key} 7`, or try again in a moment."
 )
 
 
@@ -46,21 +46,24 @@ class Reporter:
         """Draw the picture of a review and send it to the person in a direct message, or tell why not."""
         self._outgoing.submit(lambda: self._send_picture(origin, review))
 
-    def count_and_send(self, origin: Origin, queue: Queue, days: int) -> None:
-        """Make a report that takes longer than an answer may, and send its numbers and its picture."""
-        self._outgoing.submit(lambda: self._count_and_send(origin, queue, days))
+    def count_and_send(self, origin: Origin, queue: Queue, days: int, command: str) -> None:
+        """Make a report that takes longer than an answer may, and send its numbers and its picture.
 
-    def _count_and_send(self, origin: Origin, queue: Queue, days: int) -> None:
+        `command` is how the person types `/queue`.
+        """
+        self._outgoing.submit(lambda: self._count_and_send(origin, queue, days, command))
+
+    def _count_and_send(self, origin: Origin, queue: Queue, days: int, command: str) -> None:
         try:
             review = self._reports.lease_review(queue, days, deadline=Deadline.after(_COUNT_SECONDS))
         except StoreError as error:
             _log.warning("the report of %s over %d days was not made: %s", queue.key, days, error)
-            self._outgoing.tell(origin, NOT_COUNTED.format(key=queue.key))
+            self._outgoing.tell(origin, NOT_COUNTED.format(command=command, key=queue.key))
             return
         if review.empty:
-            self._outgoing.tell(origin, nothing_seen(review))
+            self._outgoing.tell(origin, nothing_seen(review, command))
             return
-        message = report(review)
+        message = report(review, command)
         answered = Answered.REFUSED
         if origin.answer_url:
             answered = self._web.answer(

@@ -32,7 +32,7 @@ def lease_report(front: Front, typed: Typed, rest: str) -> Answer:
 
 
 def _report(front: Front, typed: Typed, queue: Queue, days: int) -> Answer:
-    origin = typed.origin
+    origin, command = typed.origin, as_typed(typed, Command.QUEUE)
     try:
         allowed = front.reports.may_read(queue.id, origin.user_id, deadline=origin.deadline)
     except LookUpFailed:
@@ -51,15 +51,15 @@ def _report(front: Front, typed: Typed, queue: Queue, days: int) -> Answer:
     try:
         review = front.reports.lease_review(queue, days, deadline=origin.deadline)
     except Busy:
-        front.reporter.count_and_send(origin, queue, days)
+        front.reporter.count_and_send(origin, queue, days, command)
         return said(
             f"There is much to count in *{queue.key}*, so its report takes a moment longer. It follows here "
             "by itself."
         )
     if review.empty:
-        return said(nothing_seen(review))
+        return said(nothing_seen(review, command))
     front.reporter.send_picture(origin, review)
-    return private(report(review))
+    return private(report(review, command))
 
 
 def _is_number(word: str) -> bool:

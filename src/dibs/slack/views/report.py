@@ -22,22 +22,23 @@ METHOD = (
 )
 
 
-def report(review: LeaseReview) -> Message:
-    """The lease review of a queue, for the person who asked."""
-    said = [_title(review), *_lengths(review), _over_time(review), _hand_backs(review), _suggestion(review)]
+def report(review: LeaseReview, command: str) -> Message:
+    """The lease review of a queue, for the person who asked and types `command` for `/queue`."""
+    said = [_title(review), *_lengths(review), _over_time(review), _hand_backs(review)]
+    said.append(_suggestion(review, command))
     return Message(
         text.cut_formatted("\n".join([*said, METHOD]), MOST_TEXT),
         [*(section(paragraph) for paragraph in said), context(METHOD)],
     )
 
 
-def nothing_seen(review: LeaseReview) -> str:
+def nothing_seen(review: LeaseReview, command: str) -> str:
     """What is said where there is nothing to report."""
     queue = review.queue
     return (
         f"Nothing was claimed in *{queue.key}* {text.one_line(queue.name, _NAME)} in the last "
         f"{_days(review.days)}, so there is nothing to measure its lease of "
-        f"{text.duration(queue.lease_seconds)} against.{_longer(review)}"
+        f"{text.duration(queue.lease_seconds)} against.{_longer(review, command)}"
     )
 
 
@@ -133,17 +134,17 @@ def _hand_backs(review: LeaseReview) -> str:
     return f"*Handed back*: {_number(total, 'time')}. {', '.join(shown)}."
 
 
-def _suggestion(review: LeaseReview) -> str:
+def _suggestion(review: LeaseReview, command: str) -> str:
     found = review.suggestion
     lease = text.duration(review.queue.lease_seconds)
     within = _figure(review.whole.ninetieth)
     behind = f"9 in 10 tasks take at most {within} from claim to done ({found.finished} were finished)"
-    change = f"A supervisor can change it in `/queue settings {review.queue.key}`."
+    change = f"A supervisor can change it in `{command} settings {review.queue.key}`."
     match found.advice:
         case Advice.TOO_FEW:
             why = (
                 f"none yet. {FEWEST} finished tasks are needed to go by, and there are {found.finished}."
-                f"{_longer(review)}"
+                f"{_longer(review, command)}"
             )
         case Advice.NOT_SEEN:
             why = (
@@ -168,10 +169,10 @@ def _suggestion(review: LeaseReview) -> str:
     return f"*Suggested lease*: {why}"
 
 
-def _longer(review: LeaseReview) -> str:
+def _longer(review: LeaseReview, command: str) -> str:
     """What to type for a longer period, where there is one."""
     days = next((days for days in _PERIODS if days > review.days), None)
-    return f" A longer period may show more: `/queue report {review.queue.key} {days}`." if days else ""
+    return f" A longer period may show more: `{command} report {review.queue.key} {days}`." if days else ""
 
 
 def _number(number: int, what: str) -> str:
