@@ -22,7 +22,7 @@ def test_a_supervisor_pauses_a_queue_and_resumes_it(office: Office) -> None:
     assert "is paused already" in office.type("Sue", "pause SUP")
     said = office.type("Sue", "resume")
     assert "*SUP* goes on" in said
-    assert "those that waited return with the next sweep" in said
+    assert "those that waited return when Dibs looks for them next" in said
     office.sweep()
     assert office.task()["state"] == "queued"
     assert "Nothing was paused in *SUP*, so nothing changed." in office.type("Sue", "resume")

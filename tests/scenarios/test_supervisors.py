@@ -130,7 +130,7 @@ def test_a_task_that_changed_meanwhile_is_left_as_it_is(office: Office, what: st
     if what == "force_release":
         given.pop("new_owner")
     (said,) = office.submit("Sue", given).errors.values()
-    assert "Hana has SUP-1 and has started until" in said
+    assert "Hana has SUP-1 and has started; the lease lasts until" in said
     assert "Newest change: Hana started," in said
     assert "Nothing changed." in said
     assert (office.task()["owner_id"], office.task()["version"]) == (office.id("Hana"), 3)

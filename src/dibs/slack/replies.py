@@ -313,7 +313,8 @@ def _now(task: Task, actor: str | None = None) -> str:
         case State.CLAIMED:
             return f"{text.mention(task.owner_id)} has *{task.name}*{until}."
         case State.STARTED:
-            return f"{text.mention(task.owner_id)} has *{task.name}* and has started{until}."
+            lease = until and f"; the lease lasts{until}"
+            return f"{text.mention(task.owner_id)} has *{task.name}* and has started{lease}."
         case State.QUEUED:
             flagged = " It needs a check." if task.needs_check else ""
             return f"*{task.name}* is in the queue: {_how_it_came_back(task)}.{flagged}"

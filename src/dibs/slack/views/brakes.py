@@ -11,7 +11,7 @@ from dibs.slack import text
 
 _LIFTED = {
     Brake.BREAKER: "tasks whose lease has ended return to the queue again; those that waited return "
-    "with the next sweep",
+    "when Dibs looks for them next",
     Brake.CLOCK: "leases end again in every queue, as soon as the database's clock agrees with Dibs' own",
     Brake.RELEASES: "tasks can be handed back again; a trial write has worked",
 }
