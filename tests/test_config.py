@@ -138,6 +138,14 @@ def test_socket_mode_needs_an_app_level_token_and_nothing_signed() -> None:
     assert "SLACK_BOT_TOKEN" in refused({"SLACK_APP_TOKEN": "xapp-token"})
 
 
+@pytest.mark.parametrize("name", ["SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"])
+@pytest.mark.parametrize("between", ["\n", "\x00", "…"])
+def test_a_token_that_was_copied_badly_is_named_and_not_shown(name: str, between: str) -> None:
+    line = refused({**SLACK, name: f"xapp-hunter2{between}hunter2"})
+    assert name in line
+    assert "hunter2" not in line
+
+
 def test_what_is_only_blank_counts_as_unset() -> None:
     settings = load({**SLACK, "PORT": " ", "HOST": "", "DIBS_SWEEP_SECONDS": "  "})
     assert (settings.port, settings.host, settings.sweep_seconds) == (3000, "127.0.0.1", 10)

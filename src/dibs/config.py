@@ -116,6 +116,14 @@ def _require_slack(settings: Settings) -> None:
             "Copy the missing value from the app's page in Slack, or unset every SLACK_* variable and "
             "DATABASE_URL to start the playground."
         )
+    tokens = {"SLACK_BOT_TOKEN": settings.slack_bot_token, "SLACK_APP_TOKEN": settings.slack_app_token}
+    for name, token in tokens.items():
+        if not (token.isascii() and token.isprintable()):
+            # It cannot be sent, and the complaint about that would quote it.
+            raise ConfigError(
+                f"{name} has a character in it that no token has, such as a line break or an ellipsis. "
+                "Copy it again from the app's page in Slack."
+            )
     if settings.slack_app_token and not settings.slack_app_token.startswith("xapp-"):
         raise ConfigError(
             "SLACK_APP_TOKEN must be an app-level token, which starts with xapp-. "
