@@ -26,6 +26,7 @@ from dibs.service.verify import Intact, Misfit, SavedHeadsUnreadable, Scope, Ver
 from dibs.store import schema
 from dibs.store.embedded import EmbeddedPostgresError, reached
 from dibs.store.engine import UNHURRIED, DatabaseUnusable, check_reachable, make_engine
+from dibs.store.errors import sorted_out
 from dibs.store.guard import Guard
 
 FITS, DOES_NOT_FIT, FAILED = 0, 1, 2
@@ -78,7 +79,8 @@ def run(asked: argparse.Namespace, environ: Mapping[str, str]) -> int:
     except (ConfigError, DatabaseUnusable, EmbeddedPostgresError, SavedHeadsUnreadable, OSError) as error:
         sys.stderr.write(f"dibs: {error}\n")
     except (StoreError, sa.exc.DBAPIError) as error:
-        sys.stderr.write(f"dibs: the database did not answer: {' '.join(str(error).split())}\n")
+        failure = sorted_out(error) if isinstance(error, sa.exc.DBAPIError) else error
+        sys.stderr.write(f"dibs: the database did not answer: {' '.join(str(failure).split())}\n")
     return FAILED
 
 

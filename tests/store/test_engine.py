@@ -47,6 +47,8 @@ def _line(raised: pytest.ExceptionInfo[DatabaseUnusable]) -> str:
         f"postgres//dibs:{SECRET}@host/dibs",
         f"mysql://dibs:{SECRET}@host/dibs",
         f"postgresql://dibs:{SECRET}%zz@host/dibs",
+        f"postgresql://dibs:an@{SECRET}@host/dibs",
+        f"postgresql://dibs:an@{SECRET}@host,other:5433/dibs",
         f"postgresql://dibs:{SECRET}@[::1/dibs",
         f"postgresql://dibs:{SECRET}@host/dibs?colour=blue",
     ],

@@ -114,3 +114,17 @@ def test_an_upgrade_while_somebody_has_the_tables_gives_up_and_says_what_to_do(
     schema.upgrade(engine)
     with engine.connect() as connection:
         assert schema.is_current(connection)
+
+
+def test_an_upgrade_that_the_database_refuses_does_not_quote_what_people_wrote(engine: sa.Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(sa.text("UPDATE dibs.task SET title = 'Refund for hunter2'"))
+        connection.execute(
+            sa.text("""ALTER TABLE dibs.task ADD CONSTRAINT nothing_is_updated
+                                      CHECK (last_kind = 'never') NOT VALID""")
+        )
+    with pytest.raises(DatabaseUnusable) as raised:
+        schema.upgrade(engine)
+    said = str(raised.value)
+    assert "nothing_is_updated" in said
+    assert "hunter2" not in said

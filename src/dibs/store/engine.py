@@ -52,6 +52,11 @@ _SET: LiteralString = (
     "SELECT set_config(s.name, s.value, false) FROM unnest(%s::text[], %s::text[]) s (name, value)"
 )
 
+_NO_ADDRESS = (
+    "DATABASE_URL is not a PostgreSQL address. It looks like postgresql://user:password@host:5432/database "
+    "(with a % in the password written as %25, and an @ as %40)."
+)
+
 _TAKES_NO_WRITES = "session is read-only"
 """What libpq says, in no other language, of a server that is no primary."""
 
@@ -91,10 +96,12 @@ def conninfo(url: str, *, name: str) -> str:
         given = conninfo_to_dict(url)
     except psycopg.ProgrammingError:
         # What libpq says of it quotes the address, and with it the password.
-        raise DatabaseUnusable(
-            "DATABASE_URL is not a PostgreSQL address. It looks like "
-            "postgresql://user:password@host:5432/database (with a % in the password written as %25)."
-        ) from None
+        raise DatabaseUnusable(_NO_ADDRESS) from None
+    # libpq ends the password at its first @, and every failure would quote the rest of it as the host. A host
+    # that begins with an @ or a slash is a socket of this machine.
+    hosts = str(given.get("host") or "").split(",")
+    if any("@" in host and not host.startswith(("/", "@")) for host in hosts):
+        raise DatabaseUnusable(_NO_ADDRESS)
     ours = {
         "application_name": name,
         # In some others the driver gives no text but bytes.

@@ -79,9 +79,11 @@ def upgrade(engine: sa.Engine) -> None:
                 connection.execute(sa.text(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))
                 command.upgrade(configuration(connection), "head")
     except sa.exc.DBAPIError as error:
-        said = " ".join(str(error.orig).split())
+        # Not all that the database says: the rest may quote a row, and with it what people wrote.
+        failure = sorted_out(error)
+        said = " ".join(str(failure).split())
         advice = "Dibs needs the right to create the schema 'dibs' and to change it."
-        if isinstance(sorted_out(error), Busy):
+        if isinstance(failure, Busy):
             advice = (
                 "Somebody uses them. Stop every other Dibs, and what else has them, and start this one again."
             )
