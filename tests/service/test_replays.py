@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import LiteralString
 
 import pytest
-from tests.support.holders import LOCK, PATIENCE, Pressed, holder, wait_for_waiters
+from tests.support.holders import LOCK, PATIENCE, TAKE, Pressed, holder, wait_for_waiters
 from tests.support.journey import count_events, events_of, place, together, whole_row
 from tests.support.store import AMAL, BILAL, SUE, Desk
 
@@ -177,6 +178,21 @@ def test_next_does_not_wait_for_a_task_that_somebody_else_is_taking(
         got = service.claim_next([desk.queue.id], AMAL).task
     assert got is not None
     assert got.id == second.id
+
+
+@pytest.mark.parametrize(("does", "why"), [(LOCK, None), (TAKE, Refusal.NOTHING_WAITING)])
+def test_next_waits_where_somebody_else_has_the_only_task_and_is_told_the_truth(
+    desk: Desk, service: TransitionService, database_url: str, does: LiteralString, why: Refusal | None
+) -> None:
+    """Nothing is waiting once it was taken; a lock alone, such as that of a refused press, is no claim."""
+    task = desk.task()
+    with holder(database_url) as somebody:
+        somebody.do(does, id=task.id)
+        pressed = Pressed(lambda: service.claim_next([desk.queue.id], AMAL))
+        wait_for_waiters(database_url)
+        somebody.commit()
+        outcome = pressed.answer()
+    assert (outcome.changed, outcome.why) == (why is None, why)
 
 
 def test_next_passes_over_what_is_owned_done_or_in_another_queue(

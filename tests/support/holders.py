@@ -18,6 +18,11 @@ LOCK: LiteralString = "SELECT FROM dibs.task WHERE id = %(id)s FOR UPDATE"
 TOUCH: LiteralString = "UPDATE dibs.task SET details = details || '.' WHERE id = %(id)s"
 """A change that an operator might make: the row is a new one, its version the same."""
 
+TAKE: LiteralString = (
+    "UPDATE dibs.task SET state = 'claimed', owner_id = 'U0ELSE', version = version + 1, "
+    "lease_until = now() + interval '1 hour', held_since = now() WHERE id = %(id)s"
+)
+
 
 class Holder:
     """An open transaction of somebody else's."""

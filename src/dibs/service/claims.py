@@ -66,17 +66,21 @@ class Claims:
             if len(queue_ids) > 1:
                 # A task of a queue in which the person is not known yet may have waited longest.
                 self._look_up(self._not_known_yet(queue_ids, attempt), attempt)
-            outcome = self._longest_waiting(queue_ids, attempt)
+            outcome = self._longest_waiting(queue_ids, attempt, pass_over=True)
             if outcome is not None:
                 return outcome
-            why = self._why_nothing(queue_ids, attempt)
+            why = self._why_not(queue_ids, attempt)
             if why is None:
-                outcome, why = self._longest_waiting(queue_ids, attempt), Refusal.NOTHING_WAITING
+                # What was passed over may be waiting still: whoever had it locked need not have taken it.
+                outcome = self._longest_waiting(queue_ids, attempt, pass_over=False)
+                why = Refusal.NOTHING_WAITING
             return outcome or self._writes.refuse_without_task(attempt, queue_ids[0], why)
         except StoreError as error:
             return self._writes.failed(attempt, error)
 
-    def _longest_waiting(self, queue_ids: Sequence[int], attempt: Attempt) -> Outcome | None:
+    def _longest_waiting(
+        self, queue_ids: Sequence[int], attempt: Attempt, *, pass_over: bool
+    ) -> Outcome | None:
         parameters = {
             **attempt.identity,
             "queue_ids": list(queue_ids),
@@ -85,12 +89,12 @@ class Claims:
             "not_final": [],
             "looked_up": True,
         }
-        return self._writes.run(claim_of_longest_waiting(), parameters, attempt)
+        return self._writes.run(claim_of_longest_waiting(pass_over=pass_over), parameters, attempt)
 
-    def _why_nothing(self, queue_ids: Sequence[int], attempt: Attempt) -> Refusal | None:
-        """Why no task could be claimed; None where a fresh look-up found the person to be eligible."""
+    def _why_not(self, queue_ids: Sequence[int], attempt: Attempt) -> Refusal | None:
+        """Why the person may claim nothing in these queues; None where they are, or turn out, eligible."""
         if Standing.ELIGIBLE in self._standings(queue_ids, attempt).values():
-            return Refusal.NOTHING_WAITING
+            return None
         if not self._look_up(queue_ids, attempt):
             return Refusal.MEMBERSHIP_UNKNOWN
         found = list(self._standings(queue_ids, attempt).values())

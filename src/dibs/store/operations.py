@@ -118,7 +118,7 @@ _LONGEST_WAITING_TASK = f"""
         SELECT t.* FROM dibs.task t
         WHERE t.queue_id = m.queue_id AND t.state = '{State.QUEUED}'
         ORDER BY t.created_at, t.id LIMIT 1
-        FOR UPDATE SKIP LOCKED) first
+        FOR UPDATE {{skip_locked}}) first
     ORDER BY first.created_at, first.id LIMIT 1"""
 _ELIGIBLE_MEMBERSHIPS = f"""
     SELECT m.queue_id, m.standing, m.supervisor FROM dibs.queue_member m
@@ -259,15 +259,17 @@ def conditional_write(operation: Operation) -> sa.TextClause:
 
 
 @cache
-def claim_of_longest_waiting() -> sa.TextClause:
+def claim_of_longest_waiting(*, pass_over: bool) -> sa.TextClause:
     """The claim of the longest waiting task of several queues; two people at once get two tasks.
 
-    It passes over rows that somebody else has locked, and returns no row where nothing is waiting.
+    It passes over rows that somebody else has locked, or waits to see whether they are still to be had; only
+    then does no row mean that nothing is waiting.
     """
+    skip_locked = "SKIP LOCKED" if pass_over else ""
     sql = _compose(
         RULES[Operation.CLAIM],
         member=_ELIGIBLE_MEMBERSHIPS,
-        locked=_LONGEST_WAITING_TASK,
+        locked=_LONGEST_WAITING_TASK.format(skip_locked=skip_locked),
         member_joins="m.queue_id = l.queue_id",
         conditions=[(Refusal.WRONG_STATE, f"s.state <> '{State.QUEUED}'"), *_MEMBERSHIP],
     )
