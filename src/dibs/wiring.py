@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -88,8 +89,9 @@ class Bot:
         Every connection to the database is opened, so that one that cannot be had is told now. Raises
         DatabaseUnusable there, and ConfigError where Slack does not let Dibs open Socket Mode's.
         """
-        for guard, number in zip(self.guards, self.connections, strict=True):
-            _open(guard, number)
+        with _enough_connections():
+            for guard, number in zip(self.guards, self.connections, strict=True):
+                guard.open_connections(number)
         self.scheduler.start()
         if self.socket is not None:
             try:
@@ -132,7 +134,8 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
     bot = _introduce(web, settings)
 
     press_guard, background_guard = Guard(presses), Guard(background)
-    _open(press_guard, settings.threads)
+    with _enough_connections():
+        press_guard.open_connections(settings.threads)
     membership = MembershipService(press_guard, web)
     pauses = ReleasePauses(press_guard)
     transitions = TransitionService(
@@ -221,16 +224,19 @@ def build(settings: Settings, database_url: str, *, keep_database: Callable[[], 
 def _make_ready(engine: sa.Engine) -> None:
     try:
         check_reachable(engine)
-        check_sessions(engine)
+        with _enough_connections():
+            check_sessions(engine)
         schema.upgrade(engine)
     except DatabaseUnusable:
         engine.dispose()
         raise
 
 
-def _open(guard: Guard, number: int) -> None:
+@contextlib.contextmanager
+def _enough_connections() -> Iterator[None]:
+    """Open connections in here. Raises DatabaseUnusable, which says what to do, where one is not given."""
     try:
-        guard.open_connections(number)
+        yield
     except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
         said = " ".join(str(getattr(error, "orig", None) or error).split())
         besides = _SPARE_CONNECTIONS + _BACKGROUND_CONNECTIONS

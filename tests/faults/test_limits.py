@@ -70,6 +70,15 @@ def role(database_url: str) -> Iterator[Role]:
         role.drop()
 
 
+def test_a_single_connection_is_told_at_the_start_in_one_line(database_url: str, role: Role) -> None:
+    role.allow(1)
+    with pytest.raises(DatabaseUnusable) as refused, open_office(database_url, people=(), bots_way=role.url):
+        pass
+    assert "too many connections for role" in str(refused.value)
+    assert "CONNECTION LIMIT" in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
 def test_too_few_connections_are_told_at_the_start_in_one_line(database_url: str, role: Role) -> None:
     role.allow(20)
     with (
