@@ -201,16 +201,23 @@ class Guard:
         with self._lock:
             if self._away:
                 return
+            prober = threading.Thread(
+                target=_probe_until_back, args=[weakref.ref(self)], name="dibs-database-probe", daemon=True
+            )
+            try:
+                prober.start()
+            except RuntimeError as error:
+                # Nobody would find out that it is back: each press asks for itself.
+                _log.error("the database does not answer, and nobody can look for it: %s", error)
+                return
+            self._prober = prober
             self._away = True
-        _log.warning("the database does not answer; presses are told so until it does")
-        self._prober = threading.Thread(
-            target=_probe_until_back, args=[weakref.ref(self)], name="dibs-database-probe", daemon=True
-        )
-        self._prober.start()
+            _log.warning("the database does not answer; presses are told so until it does")
 
     def came_back(self) -> None:
         """Let presses through again, and tell who asked to be told."""
-        self._away = False
+        with self._lock:
+            self._away = False
         _log.warning("the database answers again")
         for callback in self._when_back:
             callback()
@@ -278,8 +285,10 @@ class _Watch:
     def look(self, now: float) -> None:
         if not self.cancelled and now >= self.deadline.at - _CANCEL_AHEAD_SECONDS:
             self.cancelled = True
-            # A cancel is a connection of its own, which a frozen server does not answer either.
-            threading.Thread(target=self._cancel, name="dibs-database-cancel", daemon=True).start()
+            # A cancel is a connection of its own, which a frozen server does not answer either. Where no
+            # thread can be had for it, the socket is closed at the deadline.
+            with contextlib.suppress(RuntimeError):
+                threading.Thread(target=self._cancel, name="dibs-database-cancel", daemon=True).start()
         if not self.fired and now >= self.deadline.at:
             self.fire()
 
@@ -308,12 +317,15 @@ class _Watchdog:
     @contextlib.contextmanager
     def watching(self, connection: sa.Connection, deadline: Deadline) -> Iterator[_Watch]:
         watch = _Watch(cast(psycopg.Connection, connection.connection.driver_connection), deadline)
-        watch.connection.add_notice_handler(watch.hear)
         with self._lock:
-            self._watches.add(watch)
             if not self._running:
+                try:
+                    threading.Thread(target=self._watch, name="dibs-database-watchdog", daemon=True).start()
+                except RuntimeError as error:
+                    raise NothingSent("no thread was left to watch the database") from error
                 self._running = True
-                threading.Thread(target=self._watch, name="dibs-database-watchdog", daemon=True).start()
+            self._watches.add(watch)
+        watch.connection.add_notice_handler(watch.hear)
         try:
             yield watch
         finally:
