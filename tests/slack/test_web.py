@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from tests.slack.samples import facts, task
 from tests.support.bot import SECRET, TOKEN
+from tests.support.threads import no_threads
 
 from dibs.deadline import Deadline
 from dibs.domain.errors import LookUpFailed
@@ -279,6 +280,17 @@ def test_a_refusal_is_an_answer(slack: SlackStandIn, web: SlackWeb, error: str) 
     slack.faults.fail_next("auth.test", error=error)
     with pytest.raises(SlackUnusable):
         web.auth_test()
+    assert is_there(web)
+
+
+def test_requests_that_could_not_begin_for_want_of_a_thread_take_no_place_from_later_ones(
+    web: SlackWeb, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with no_threads(monkeypatch, "dibs-slack-call"):
+        for _ in range(150):
+            with pytest.raises(SlackUnusable, match="no thread was left"):
+                web.auth_test()
+    web.auth_test()
     assert is_there(web)
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 import sqlalchemy as sa
+from tests.support.threads import no_threads
 
 from dibs.deadline import Deadline
 from dibs.domain.errors import Busy, Lost, NothingSent
@@ -26,21 +25,6 @@ def guard(database_url: str) -> Iterator[Guard]:
     yield guard
     guard.close()
     engine.dispose()
-
-
-@contextmanager
-def no_threads(monkeypatch: pytest.MonkeyPatch, *names: str) -> Iterator[None]:
-    """Let no thread of these names begin, as where the system gives no more."""
-    start = threading.Thread.start
-
-    def refuse(thread: threading.Thread) -> None:
-        if thread.name in names:
-            raise RuntimeError("can't start new thread")
-        start(thread)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(threading.Thread, "start", refuse)
-        yield
 
 
 def test_statements_still_end_by_their_deadline_after_the_watchdog_could_not_begin(

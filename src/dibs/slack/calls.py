@@ -98,7 +98,11 @@ class Calls:
             finally:
                 self._free.release()
 
-        threading.Thread(target=run, name="dibs-slack-call", daemon=True).start()
+        try:
+            threading.Thread(target=run, name="dibs-slack-call", daemon=True).start()
+        except RuntimeError as error:
+            self._free.release()
+            raise OSError("no thread was left to ask Slack") from error
         return result.result(seconds)
 
 
