@@ -39,8 +39,8 @@ class Claims:
     def claim(self, attempt: Attempt) -> Outcome:
         """Claim the task of `attempt`."""
         if self._membership is None:
-            return self._writes.carry_out(attempt, looked_up=True)
-        outcome = self._writes.carry_out(attempt, not_final=LOOKED_UP_AFRESH, looked_up=True)
+            return self._writes.carry_out(attempt)
+        outcome = self._writes.carry_out(attempt, not_final=LOOKED_UP_AFRESH)
         if outcome.replayed or outcome.task is None or outcome.why not in LOOKED_UP_AFRESH:
             return outcome
         looked_up = self._look_up([outcome.task.queue_id], attempt)

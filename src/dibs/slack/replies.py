@@ -111,6 +111,7 @@ def _changed(outcome: Outcome) -> str:
         # It is told again or late, and somebody else may have the task by now.
         return f"You had {_HAD[outcome.operation]} *{task.name}*. {_now(task)}"
     until = f" until {text.moment(task.lease_until)}" if task.lease_until else ""
+    flagged = " It is flagged: a person checks before anything is repeated." if task.needs_check else ""
     match outcome.operation:
         case Operation.CLAIM:
             check = " It needs a check before you start." if task.needs_check else ""
@@ -130,15 +131,13 @@ def _changed(outcome: Outcome) -> str:
         case Operation.DONE:
             return f"*{task.name}* is done. Thank you."
         case Operation.RELEASE:
-            check = " It is flagged: a person checks before anything is repeated." if task.needs_check else ""
-            return f"You have handed back *{task.name}*.{check}"
+            return f"You have handed back *{task.name}*.{flagged}"
         case Operation.CHECK:
             return f"Your check of *{task.name}* is recorded, and the flag is cleared."
         case Operation.TRANSFER:
             return f"*{task.name}* is now {text.mention(task.owner_id)}'s{until}. Both owners are told."
         case Operation.FORCE_RELEASE:
-            check = " It is flagged: a person checks before anything is repeated." if task.needs_check else ""
-            return f"*{task.name}* is back in the queue.{check} Its former owner is told."
+            return f"*{task.name}* is back in the queue.{flagged} Its former owner is told."
         case Operation.EXPIRE:
             return f"*{task.name}* is back in the queue."
         case _:
