@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 from pathlib import Path
@@ -80,7 +81,11 @@ def test_a_link_on_another_site_opens_the_page_but_no_frame_does(slack: SlackSta
 
 
 def test_it_listens_on_loopback_only(slack: SlackStandIn) -> None:
-    assert urlsplit(slack.page_url).hostname == "127.0.0.1"
+    page = urlsplit(slack.page_url)
+    assert page.hostname == "127.0.0.1"
+    # Whatever listens on every address of the machine answers here, too.
+    with pytest.raises(OSError), socket.create_connection(("127.0.0.2", page.port), timeout=60):  # noqa: PT011 - refused or no such address
+        pass
 
 
 def test_a_form_of_another_site_is_no_act(slack: SlackStandIn) -> None:
@@ -101,6 +106,18 @@ def test_a_pane_shows_what_one_person_sees(
     ]
     assert posted
     assert seen == [["TINY-1", "for Amal"], ["TINY-1"]]
+
+
+def test_a_page_shows_no_private_message_from_before_it_was_loaded(
+    slack: SlackStandIn, client: WebClient, amal: Person, support: Channel, posted: str
+) -> None:
+    client.chat_postEphemeral(channel=support.id, user=amal.id, text="before")
+    where = f"{amal.id},{support.id}"
+    opened = json.loads(state(slack, where)[1])["now"]
+    client.chat_postEphemeral(channel=support.id, user=amal.id, text="after")
+    left = json.loads(state(slack, f"{where}&opened={opened}")[1])["panes"]["left"]
+    assert posted
+    assert [message["text"] for message in left["messages"]] == ["TINY-1", "after"]
 
 
 def test_news_arrives_while_the_page_waits(

@@ -98,6 +98,7 @@ RULES: dict[str, tuple[str, ...]] = {
     "ephemerals are gone after a reload": (
         "changes::test_private_messages_and_open_modals_are_gone_after_a_reload",
         "changes::test_a_private_message_that_was_reloaded_away_cannot_be_replaced",
+        "page::test_a_page_shows_no_private_message_from_before_it_was_loaded",
     ),
     # Files
     "an upload that cannot be is refused when its URL is asked for": (
